@@ -1,0 +1,215 @@
+# hark - one tool, built twice: for itself (hosted) and for the target (inside).
+#
+#   make            build/hark                    make demo     a first look
+#   make check      every test, one last line     make bench    the figures
+#   make install    PREFIX=/usr/local             make help     all targets
+#
+#   make M=asan     the hosted half under ASan and UBSan, in build/asan
+#   make M=tsan     under TSan, in build/tsan     make CC=clang
+#
+# New source files are found by wildcard; src/LAYERS says who may see whom.
+
+M       ?= rel
+PREFIX  ?= /usr/local
+CC      := $(if $(filter default,$(origin CC)),gcc,$(CC))
+BUILD   := build
+FLAVOUR := $(if $(filter gcc,$(notdir $(CC))),,-$(notdir $(CC)))
+O       := $(BUILD)/$(M)$(FLAVOUR)
+HARK    := $(if $(filter rel,$(M)$(FLAVOUR)),$(BUILD)/hark,$(O)/hark)
+
+VERSION := $(shell cat VERSION)
+
+# -- How C is compiled --------------------------------------------------------
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wundef -Wvla -Wstrict-prototypes \
+	-Wmissing-prototypes -Wwrite-strings -Wformat=2 -Wconversion \
+	-Wno-sign-conversion
+WARN += $(if $(findstring clang,$(CC)),-Wno-gnu-folding-constant,\
+	-Wimplicit-fallthrough=5 -Wlogical-op -Wduplicated-cond)
+CFLAGS_ALL := -std=gnu17 -O2 -g -MMD -MP $(WARN) -Isrc -Iinclude \
+	-D_GNU_SOURCE -DHARK_VERSION='"$(VERSION)"'
+SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+SAN_tsan := -fsanitize=thread
+SAN_cov  := --coverage -O0
+HOSTED   := $(CFLAGS_ALL) -fstack-protector-strong $(SAN_$(M)) $(CFLAGS)
+# What lives in the target: no libc, no TLS, no vector register, no relocation.
+INSIDE   := $(CFLAGS_ALL) -ffreestanding -fPIC -fvisibility=hidden \
+	-mgeneral-regs-only -mfsgsbase -fno-stack-protector \
+	-fcf-protection=none -fno-asynchronous-unwind-tables \
+	-fno-jump-tables -fno-tree-loop-distribute-patterns \
+	$(if $(findstring clang,$(CC)),,-mmemset-strategy=unrolled_loop:-1:noalign)
+
+# Debian's static archives where they exist: hark starts faster and carries
+# what it needs.  libdw looks for debuginfod by itself, with dlopen.
+STATIC_LIBS := -ldw -lelf -lz -llzma -lbz2 -lzstd -lxxhash -liberty
+LIBS := -Wl,-Bstatic $(STATIC_LIBS) -Wl,-Bdynamic -pthread -ldl
+TEST_LIBS := -lcheck_pic -lsubunit -lZydis -lrt -lm
+# tests/faults: HARK_FAIL=k makes the k-th of these calls of hark's own fail.
+WRAPPED := malloc calloc realloc reallocarray strdup strndup open openat mmap \
+	memfd_create fopen fdopen
+WRAP := $(WRAPPED:%=-Wl,--wrap=%)
+
+# -- What is compiled ---------------------------------------------------------
+
+PURE_DIRS   := base x86 wire
+INSIDE_DIRS := $(PURE_DIRS) inside engine
+HOSTED_DIRS := $(PURE_DIRS) engine image outside record flight probe profile \
+	context present gdb cli
+in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
+INSIDE_SRC  := $(call in_dirs,$(INSIDE_DIRS))
+INSIDE_ASM  := $(wildcard src/inside/*.S)
+HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
+UNIT_SRC    := $(wildcard tests/unit/*.c)
+GUEST_SRC   := $(wildcard tests/guests/*.c)
+FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
+
+INSIDE_OBJ  := $(INSIDE_SRC:%.c=$(O)/inside/%.o) $(INSIDE_ASM:%.S=$(O)/inside/%.o)
+HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o)
+UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
+
+all: $(HARK) docs
+
+$(O)/hosted/%.o: %.c Makefile VERSION
+	@mkdir -p $(@D)
+	$(CC) $(HOSTED) -c $< -o $@
+
+$(O)/inside/%.o: %.c Makefile VERSION
+	@mkdir -p $(@D)
+	$(CC) $(INSIDE) -c $< -o $@
+
+$(O)/inside/%.o: %.S Makefile
+	@mkdir -p $(@D)
+	$(CC) $(INSIDE) -c $< -o $@
+
+# -- The image that goes into the target, carried inside hark -----------------
+
+$(O)/image.elf: $(INSIDE_OBJ) src/inside/image.ld
+	ld -T src/inside/image.ld -pie --no-dynamic-linker -z norelro \
+		-z noexecstack --hash-style=sysv --gc-sections \
+		-Map $(O)/image.map $(INSIDE_OBJ) -o $@
+	tools/check-inside $@
+
+$(O)/image.bin: $(O)/image.elf
+	objcopy -O binary -j .text $< $@
+
+$(O)/hosted/blob.o: src/outside/blob.S $(O)/image.bin
+	@mkdir -p $(@D)
+	$(CC) -DIMAGE_BIN='"$(O)/image.bin"' -c $< -o $@
+
+# -- The tool -----------------------------------------------------------------
+
+$(O)/libhosted.a: $(HOSTED_OBJ) $(O)/hosted/blob.o
+	rm -f $@ && ar rcs $@ $^
+
+$(HARK): $(O)/hosted/src/cli/main.o $(O)/libhosted.a
+	$(CC) $(SAN_$(M)) $(WRAP) -Wl,-z,relro,-z,now $^ $(LIBS) -o $@
+
+# Help, man pages and completion come from one table, through the tool itself.
+docs: $(BUILD)/docs/.made
+$(BUILD)/docs/.made: $(HARK)
+	@mkdir -p $(@D)
+	tools/make-docs $(HARK) $(@D)
+	@touch $@
+
+# -- Tests --------------------------------------------------------------------
+
+# One list of suites, made from the file names: x_test.c defines x_suite().
+$(O)/unit_suites.h: $(UNIT_SRC) Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' $(patsubst %_test,'SUITE(%)',$(filter %_test,$(notdir \
+		$(basename $(UNIT_SRC))))) > $@
+
+$(O)/hosted/tests/unit/main.o: HOSTED += -I$(O)
+$(O)/hosted/tests/unit/main.o: $(O)/unit_suites.h
+$(O)/hosted/tests/unit/%.o: HOSTED += -Itests/unit -Itools/x86
+
+$(O)/unit: $(UNIT_OBJ) $(O)/libhosted.a
+	$(CC) $(SAN_$(M)) $(WRAP) $^ $(TEST_LIBS) $(LIBS) -o $@
+
+unit: $(O)/unit
+
+# Guests are ordinary programs: nothing of hark is in them.  A guest that
+# needs its own flags says so in its first line: // build: -static ...
+guests: $(GUEST_SRC:tests/guests/%.c=$(BUILD)/guests/%)
+$(BUILD)/guests/%: tests/guests/%.c
+	@mkdir -p $(@D)
+	gcc -std=gnu17 -O2 -g -Wall -pthread $< -o $@ \
+		$$(sed -n '1s,^// build:,,p' $<)
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/asan-clang/libhosted.a
+	@mkdir -p $(@D)
+	clang -std=gnu17 -g -O1 -D_GNU_SOURCE -Isrc -Iinclude $(SAN_asan) \
+		-fsanitize=fuzzer $(WRAP) $< $(BUILD)/asan-clang/libhosted.a $(LIBS) -o $@
+$(BUILD)/asan-clang/libhosted.a: FORCE
+	$(MAKE) M=asan CC=clang $@
+fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+
+check: setup
+	$(MAKE) all unit guests
+	$(MAKE) M=asan all unit
+	$(MAKE) CC=clang all unit
+	$(MAKE) fuzzers
+	tools/check-all
+
+demo: setup
+	$(MAKE) all guests
+	tools/demo
+
+bench: setup
+	$(MAKE) all guests
+	bench/run
+
+setup:
+	tools/setup
+
+# -- Static checks ------------------------------------------------------------
+
+C_FILES := $(wildcard src/*/*.c src/*/*.h tests/*/*.c tests/*/*.h \
+	tools/*/*.c tools/*/*.h bench/*.c)
+FORMATTED := $(filter-out src/x86/tables.h,$(C_FILES))
+format:
+	clang-format -i $(FORMATTED)
+format-check:
+	clang-format --dry-run -Werror $(FORMATTED)
+# clang-tidy and cppcheck cost seconds a file; stamps keep them incremental.
+TIDY_SRC := $(HOSTED_SRC) $(wildcard src/inside/*.c) src/cli/main.c
+tidy: $(TIDY_SRC:%=$(BUILD)/tidy/%.ok)
+$(BUILD)/tidy/%.ok: % .clang-tidy
+	@mkdir -p $(@D)
+	clang-tidy --quiet $< -- -std=gnu17 -Isrc -Iinclude -D_GNU_SOURCE \
+		-mfsgsbase -DHARK_VERSION='"$(VERSION)"' 2>$@.log || \
+		{ cat $@.log; exit 1; }
+	@touch $@
+cppcheck:
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability \
+		--inline-suppr --suppressions-list=tools/cppcheck.suppressions \
+		--error-exitcode=1 -j2 -Isrc -Iinclude $(TIDY_SRC)
+
+# -- Installing ---------------------------------------------------------------
+
+install: all
+	install -Dm755 $(BUILD)/hark $(DESTDIR)$(PREFIX)/bin/hark
+	for h in include/hark/*.h; do [ ! -e $$h ] || install -Dm644 $$h \
+		$(DESTDIR)$(PREFIX)/$$h; done
+	for m in $(BUILD)/docs/*.1; do install -Dm644 $$m \
+		$(DESTDIR)$(PREFIX)/share/man/man1/$$(basename $$m); done
+	install -Dm644 $(BUILD)/docs/hark.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/hark
+	install -Dm644 $(BUILD)/docs/_hark \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hark
+	install -Dm644 $(BUILD)/docs/hark.fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hark.fish
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+FORCE:
+.PHONY: all docs unit guests fuzzers check demo bench setup format \
+	format-check tidy cppcheck install clean help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
