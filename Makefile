@@ -145,6 +145,8 @@ $(BUILD)/asan-clang/libhosted.a: FORCE
 	$(MAKE) M=asan CC=clang $@
 fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
+include tools/x86/x86.mk
+
 check: setup
 	$(MAKE) all unit guests
 	$(MAKE) M=asan all unit

@@ -74,6 +74,32 @@ enum x86_flow {
 	X86_FLOW_MAX
 };
 
+/* Instructions that somebody treats one by one. */
+enum x86_special {
+	X86_ORDINARY,
+	X86_CPUID,
+	X86_RDTSC,
+	X86_RDTSCP,
+	X86_RDRAND,
+	X86_RDSEED,
+	X86_RDPID,
+	X86_XGETBV,
+	X86_XCHG,  /* locked even without a prefix if it has memory */
+	X86_FENCE, /* mfence, lfence, sfence, serialize */
+	X86_PAUSE,
+	X86_NOP, /* with or without ModRM; not the reserved hints */
+	X86_ENDBR,
+	X86_PUSHF,
+	X86_POPF,
+	X86_ENTER, /* with a level > 0 it copies that many words from rbp */
+	X86_RDFSBASE,
+	X86_RDGSBASE,
+	X86_WRFSBASE,
+	X86_WRGSBASE,
+	X86_SETSEG, /* loads fs or gs (mov, pop, lfs, lgs) */
+	X86_SPECIAL_MAX
+};
+
 /* What an (opcode, variant, ModRM form) says, whatever its operands. */
 struct x86_row {
 	uint32_t attr;		      /* X86_A_* */
@@ -84,12 +110,14 @@ struct x86_row {
 	uint16_t flag_read, flag_write, flag_undef;
 	uint8_t role[4]; /* X86_R_* of ModRM.reg, ModRM.rm, vvvv, opcode bits */
 	uint8_t
-	    imem[2]; /* implicit memory: X86_I_PRESENT | access << 4 | base */
-	uint8_t imem_size;
-	uint8_t mem; /* X86_M_* of the explicit memory operand */
-	uint8_t imm; /* bytes of immediate */
+	    imem[2]; /* implicit memory: X86_I_PRESENT | X86_M_* << 4 | base */
+	uint8_t imem_size[2]; /* bytes, one element if repeated */
+	uint8_t mem;	      /* X86_M_* of the explicit memory operand */
+	uint8_t imm;	      /* bytes of immediate */
 	uint8_t flow;
 	uint8_t disp8_shift; /* EVEX: disp8 counts in 1 << this */
+	uint8_t special;     /* enum x86_special */
+	uint8_t pad;	     /* rows are compared byte by byte */
 };
 
 enum { /* attr */

@@ -1,0 +1,25 @@
+# The decoder's tables and the programs that judge them.  Zydis is needed here
+# and for disassembly only: src/x86/tables.h is checked in.
+#
+#   make x86-tables         regenerate src/x86/tables.h
+#   make x86-tables-check   fail if that would change it
+
+X86O := $(BUILD)/x86
+
+$(X86O)/%.o: tools/x86/%.c Makefile tools/x86/x86.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -Itools/x86 -c $< -o $@
+
+$(X86O)/gen: $(X86O)/gen.o $(X86O)/oracle.o
+	$(CC) $^ -lZydis -o $@
+
+$(X86O)/tables.h: $(X86O)/gen
+	$(X86O)/gen > $@.new && mv $@.new $@
+
+x86-tables: $(X86O)/tables.h
+	cmp -s $< src/x86/tables.h || cp $< src/x86/tables.h
+x86-tables-check: $(X86O)/tables.h
+	cmp $< src/x86/tables.h
+
+.PHONY: x86-tables x86-tables-check
+-include $(wildcard $(X86O)/*.d)
