@@ -163,7 +163,7 @@ bench: setup
 	bench/run
 
 setup:
-	tools/setup
+	tools/setup $(if $(filter check,$(MAKECMDGOALS)),check,build)
 
 # -- Static checks ------------------------------------------------------------
 
