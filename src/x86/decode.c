@@ -435,7 +435,12 @@ enum x86_status x86_decode(const uint8_t *code, unsigned avail,
 
 int64_t x86_imm(const uint8_t *code, const struct x86_insn *insn)
 {
-	return read_signed(code + insn->imm_off, insn->row->imm);
+	const uint8_t *p = code + insn->imm_off;
+
+	if (insn->row->imm == 3) /* enter */
+		return (int64_t)((uint64_t)read_signed(p + 2, 1) << 16 |
+				 (uint16_t)read_signed(p, 2));
+	return read_signed(p, insn->row->imm);
 }
 
 uint64_t x86_target(const uint8_t *code, const struct x86_insn *insn,

@@ -96,6 +96,7 @@ enum x86_special {
 	X86_RDGSBASE,
 	X86_WRFSBASE,
 	X86_WRGSBASE,
+	X86_XLAT,   /* its index is al */
 	X86_SETSEG, /* loads fs or gs (mov, pop, lfs, lgs) */
 	X86_SPECIAL_MAX
 };
@@ -204,7 +205,7 @@ struct x86_insn {
 	uint8_t len, space, opcode, variant;
 	uint8_t prefixes; /* X86_P_* */
 	uint8_t rex; /* 0x40 | WRXB, VEX and EVEX put into this form; or 0 */
-	uint8_t seg; /* 0x64, 0x65 or 0 */
+	uint8_t seg; /* 0x64, 0x65 or 0; x86_accesses() knows its reach */
 	uint8_t opcode_off, modrm_off, disp_off, disp_size, imm_off;
 	uint8_t modrm, reg, rm, vvvv;
 	uint8_t base, index, scale; /* enum x86_reg; scale is a shift */
@@ -227,7 +228,9 @@ enum x86_status {
 enum x86_status x86_decode(const uint8_t *code, unsigned avail,
 			   struct x86_insn *out);
 
-/* The immediate, sign-extended (0 if there is none). code as decoded. */
+/* The immediate, sign-extended (0 if there is none). code as decoded. Two
+ * immediates count as one number, the first in its low bits: enter has a size
+ * of 16 bits and a level of 8. */
 int64_t x86_imm(const uint8_t *code, const struct x86_insn *insn);
 
 /* Target of a direct transfer (X86_JCC, LOOP, JMP, CALL, XBEGIN) at pc. */

@@ -10,24 +10,15 @@
  *
  * The result goes to stdout, figures to stderr. It depends on the version of
  * Zydis and on oracle.c alone, so it can be checked in and checked. */
+#include "cell.h"
 #include "oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* 8 memory forms by ModRM.reg, then 64 register forms by reg and rm. */
-enum { FORMS = 72, MEM_FORMS = 8 };
-enum { MAX_ROWS = 16384, MAX_POOL = 65536, MAX_VARIANTS = 64, BYTES = 64 };
-enum { BASE_REG = X86_RBX };
-
-/* One point of the encoding space. */
-struct cell {
-	unsigned space, opcode, variant;
-	unsigned reg, rm, is_reg, index;
-	unsigned mod0_rm; /* 0: use a SIB byte; else this rm with mod 0 */
-	unsigned r, x, b, r2, v2, vvvv, z, aaa, p67, disp8;
-};
+enum { FORMS = CELL_FORMS, MEM_FORMS = CELL_MEM_FORMS };
+enum { MAX_ROWS = 16384, MAX_POOL = 65536 };
 
 static void give_up(const char *why)
 {
@@ -35,101 +26,14 @@ static void give_up(const char *why)
 	exit(1);
 }
 
-static unsigned variants_of(unsigned space)
-{
-	if (space < X86_SPACE_VEX)
-		return 12;
-	return space < X86_SPACE_EVEX ? 16 : 64;
-}
-
-/* -- From cells to bytes ------------------------------------------------- */
-
-static uint8_t *put_text(uint8_t *p, const char *text)
-{
-	while (*text)
-		*p++ = (uint8_t)*text++;
-	return p;
-}
-
-static uint8_t *encode_legacy(uint8_t *p, const struct cell *c)
-{
-	static const char pp[6][3] = {"",     "\x66",	  "\xf3",
-				      "\xf2", "\x66\xf3", "\x66\xf2"};
-	static const char map[4][3] = {"", "\x0f", "\x0f\x38", "\x0f\x3a"};
-	unsigned rex = (c->variant & 1) << 3 | c->r << 2 | c->x << 1 | c->b;
-
-	p = put_text(p, pp[c->variant / 2]);
-	if (rex)
-		*p++ = (uint8_t)(0x40 | rex);
-	p = put_text(p, map[c->space]);
-	*p++ = (uint8_t)c->opcode;
-	return p;
-}
-
-static uint8_t *encode_vex(uint8_t *p, const struct cell *c)
-{
-	unsigned xop = c->space >= X86_SPACE_XOP;
-	unsigned map =
-	    xop ? c->space - X86_SPACE_XOP + 8 : c->space - X86_SPACE_VEX + 1;
-	unsigned pp = c->variant >> 2, w = c->variant >> 1 & 1,
-		 l = c->variant & 1;
-
-	*p++ = xop ? 0x8f : 0xc4;
-	*p++ = (uint8_t)((~(c->r << 2 | c->x << 1 | c->b) & 7) << 5 | map);
-	*p++ = (uint8_t)(w << 7 | (~c->vvvv & 15) << 3 | l << 2 | pp);
-	*p++ = (uint8_t)c->opcode;
-	return p;
-}
-
-static uint8_t *encode_evex(uint8_t *p, const struct cell *c)
-{
-	static const uint8_t map[5] = {1, 2, 3, 5, 6};
-	unsigned pp = c->variant >> 4, w = c->variant >> 3 & 1,
-		 ll = c->variant >> 1 & 3, b = c->variant & 1;
-
-	*p++ = 0x62;
-	*p++ = (uint8_t)((~(c->r << 2 | c->x << 1 | c->b) & 7) << 5 |
-			 (c->r2 ^ 1) << 4 | map[c->space - X86_SPACE_EVEX]);
-	*p++ = (uint8_t)(w << 7 | (~c->vvvv & 15) << 3 | 4 | pp);
-	*p++ =
-	    (uint8_t)(c->z << 7 | ll << 5 | b << 4 | (c->v2 ^ 1) << 3 | c->aaa);
-	*p++ = (uint8_t)c->opcode;
-	return p;
-}
-
-static void encode(uint8_t out[BYTES], const struct cell *c)
-{
-	uint8_t *p = out;
-
-	memset(out, 0, BYTES);
-	if (c->p67)
-		*p++ = 0x67;
-	if (c->space < X86_SPACE_VEX)
-		p = encode_legacy(p, c);
-	else if (c->space < X86_SPACE_EVEX)
-		p = encode_vex(p, c);
-	else
-		p = encode_evex(p, c);
-	if (c->is_reg) {
-		*p++ = (uint8_t)(0xc0 | c->reg << 3 | c->rm);
-	} else if (c->mod0_rm) {
-		*p++ = (uint8_t)(c->reg << 3 | c->mod0_rm);
-		if (c->mod0_rm == 5)
-			p += 4;
-	} else {
-		*p++ = (uint8_t)(0x44 | c->reg << 3);
-		*p++ = (uint8_t)(c->index << 3 | BASE_REG);
-		*p++ = (uint8_t)c->disp8;
-	}
-	if (c->space == X86_SPACE_LEGACY + 1 && c->opcode == 0x0f)
-		*p = 0x9e; /* 3DNow!: pfadd stands for all */
-}
+/* -- Asking -------------------------------------------------------------- */
 
 static int ask(const struct cell *c, struct opinion *out)
 {
-	uint8_t bytes[BYTES];
+	uint8_t bytes[CELL_BYTES], *end = cell_encode(bytes, c);
 
-	encode(bytes, c);
+	if (c->space == X86_SPACE_LEGACY + 1 && c->opcode == 0x0f)
+		*end = 0x9e; /* 3DNow!: pfadd stands for all */
 	return oracle_ask(bytes, X86_MAX_LEN, out);
 }
 
@@ -309,13 +213,13 @@ static struct x86_row row_of(struct cell c)
 {
 	struct opinion o;
 	struct x86_row *r = &o.row;
-	uint8_t bytes[BYTES];
+	uint8_t bytes[CELL_BYTES];
 
 	if (!first_valid(&c, &o))
 		return (struct x86_row){0};
 	operand_roles(&o);
 	if (!(r->attr & X86_A_MODRM)) {
-		encode(bytes, &c);
+		cell_encode(bytes, &c);
 		if (oracle_amd_length(bytes, X86_MAX_LEN) != o.in.length)
 			r->attr |= X86_A_VENDOR;
 		if (c.space >= X86_SPACE_VEX)
@@ -407,6 +311,7 @@ static uint16_t variant_ref(unsigned space, unsigned opcode, unsigned variant)
 		struct cell c = {.space = space,
 				 .opcode = opcode,
 				 .variant = variant,
+				 .base = X86_RBX,
 				 .disp8 = 1,
 				 .is_reg = f >= MEM_FORMS};
 		struct x86_row r;
@@ -423,19 +328,6 @@ static uint16_t variant_ref(unsigned space, unsigned opcode, unsigned variant)
 	return leaf_ref(form);
 }
 
-static int is_prefix_or_escape(unsigned space, unsigned byte)
-{
-	static const uint8_t first[] = {0x0f, 0x62, 0xc4, 0xc5, 0x66,
-					0x67, 0xf0, 0xf2, 0xf3, 0x64,
-					0x65, 0x26, 0x2e, 0x36, 0x3e};
-
-	if (space == X86_SPACE_LEGACY + 1)
-		return byte == 0x38 || byte == 0x3a;
-	return space == X86_SPACE_LEGACY &&
-	       ((byte & 0xf0) == 0x40 ||
-		memchr(first, (int)byte, sizeof first) != NULL);
-}
-
 static void sweep(void)
 {
 	struct x86_row none = {0};
@@ -443,11 +335,11 @@ static void sweep(void)
 	row_id(&none); /* row 0: invalid */
 	for (unsigned s = 0; s < X86_SPACE_MAX; s++)
 		for (unsigned b = 0; b < 256; b++) {
-			uint16_t page[MAX_VARIANTS] = {0};
-			unsigned n = variants_of(s);
+			uint16_t page[CELL_MAX_VARIANTS] = {0};
+			unsigned n = cell_variants(s);
 
 			for (unsigned v = 0; v < n; v++)
-				if (!is_prefix_or_escape(s, b))
+				if (!cell_is_escape(s, b))
 					page[v] = variant_ref(s, b, v);
 			op[s][b] = (uint16_t)pool_id(var, &n_var, page, n);
 		}
@@ -479,7 +371,7 @@ static void print_row(FILE *out, const struct x86_row *r)
 
 static void print_3dnow(FILE *out)
 {
-	uint8_t map[32] = {0}, code[BYTES] = {0x0f, 0x0f, 0xc1};
+	uint8_t map[32] = {0}, code[CELL_BYTES] = {0x0f, 0x0f, 0xc1};
 	struct opinion ignored;
 
 	for (unsigned k = 0; k < 256; k++) {

@@ -60,7 +60,7 @@ static const struct class specials[] = {
     {M(POPF), X86_POPF},	 {M(POPFQ), X86_POPF},
     {M(ENTER), X86_ENTER},	 {M(RDFSBASE), X86_RDFSBASE},
     {M(RDGSBASE), X86_RDGSBASE}, {M(WRFSBASE), X86_WRFSBASE},
-    {M(WRGSBASE), X86_WRGSBASE},
+    {M(WRGSBASE), X86_WRGSBASE}, {M(XLAT), X86_XLAT},
 };
 
 /* Results that a replay on another run or machine would not reproduce. */

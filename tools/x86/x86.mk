@@ -10,7 +10,15 @@ $(X86O)/%.o: tools/x86/%.c Makefile tools/x86/x86.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -Itools/x86 -c $< -o $@
 
-$(X86O)/gen: $(X86O)/gen.o $(X86O)/oracle.o
+X86_CORE := $(X86O)/src/decode.o $(X86O)/src/access.o
+$(X86O)/src/%.o: src/x86/%.c Makefile tools/x86/x86.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(X86O)/gen: $(addprefix $(X86O)/,gen.o oracle.o cell.o)
+	$(CC) $^ -lZydis -o $@
+
+$(X86O)/compare: $(addprefix $(X86O)/,compare.o oracle.o cell.o) $(X86_CORE)
 	$(CC) $^ -lZydis -o $@
 
 $(X86O)/tables.h: $(X86O)/gen
@@ -22,4 +30,4 @@ x86-tables-check: $(X86O)/tables.h
 	cmp $< src/x86/tables.h
 
 .PHONY: x86-tables x86-tables-check
--include $(wildcard $(X86O)/*.d)
+-include $(wildcard $(X86O)/*.d $(X86O)/src/*.d)
