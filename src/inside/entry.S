@@ -1,0 +1,52 @@
+/* inside/entry.S - the way in and the way home.
+ *
+ * hark_entry (offset 0): rdi = slot, rsp = top of the slot's stack, all
+ * signals blocked, hark attached. It calls the visit and then makes one
+ * harmless system call at hark_leave. There hark, which waits for just that,
+ * takes over: it gives the thread its own registers and mask back by ptrace,
+ * so that the kernel restarts what was interrupted as if nothing had been.
+ *
+ * If hark is dead by then, nobody stops the thread, and it goes home by
+ * itself: mask first, then all registers. IRETQ sets rip, rflags and rsp at
+ * once and touches neither the program's stack nor its red zone. (sigreturn
+ * would do too, but forgets a pending restart_syscall.) */
+	.section .text.entry, "ax"
+	.globl hark_entry, hark_leave
+	.hidden hark_entry, hark_leave
+	.type hark_entry, @function
+hark_entry:
+	jmp 1f
+	/* hark reads this: where hark_leave's system call ends. */
+	.balign 8
+	.quad hark_leave_end - hark_entry
+1:	mov %rdi, %rbx
+	call visit
+hark_leave:
+	mov $39, %eax			/* getpid */
+	syscall
+hark_leave_end:
+	mov $14, %eax			/* rt_sigprocmask(SIG_SETMASK, ...) */
+	mov $2, %edi
+	lea 216(%rbx), %rsi		/* &slot->sigmask */
+	xor %edx, %edx
+	mov $8, %r10d
+	syscall
+	mov %rbx, %rsp			/* slot->regs */
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	pop %r11
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rax
+	pop %rcx
+	pop %rdx
+	pop %rsi
+	pop %rdi
+	lea 8(%rsp), %rsp		/* orig_rax */
+	iretq
+	.size hark_entry, . - hark_entry

@@ -1,0 +1,151 @@
+/* outside/attach.c - hold every thread of a running process.
+ *
+ * Threads may be born while hark looks: passes over /proc/PID/task are made
+ * until one finds nobody new. Then all are stopped, for a stopped thread makes
+ * no new one. A thread that ended meanwhile is forgotten; one that does not
+ * stop in time (it waits for a vfork child, or for a dead disk) makes the
+ * whole attempt fail, with every other thread let go. */
+#include "outside/attach.h"
+
+#include "outside/proc.h"
+#include "outside/refuse.h"
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+_Static_assert(sizeof(cpu_set_t) == sizeof((struct attach_pin *)0)->before,
+	       "room for a cpu_set_t");
+
+enum { MAX_THREADS = 1 << 16 };
+
+/* -- One CPU for both -- */
+
+struct attach_pin attach_pin(pid_t pid)
+{
+	struct attach_pin p = {0};
+	int cpu = proc_cpu(pid);
+	cpu_set_t one;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE ||
+	    sched_getaffinity(0, sizeof p.before, (cpu_set_t *)p.before) < 0)
+		return p;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	p.pinned = sched_setaffinity(0, sizeof one, &one) == 0;
+	return p;
+}
+
+void attach_unpin(const struct attach_pin *p)
+{
+	if (p->pinned)
+		sched_setaffinity(0, sizeof p->before,
+				  (const cpu_set_t *)p->before);
+}
+
+/* -- Stopping all -- */
+
+static int known(const struct door *d, pid_t tid)
+{
+	for (int i = d->n_threads - 1; i >= 0; i--)
+		if (d->threads[i].tid == tid)
+			return 1;
+	return 0;
+}
+
+/* 1 stopped and added, 0 it is gone, -1 failed. */
+static int hold(struct door *d, pid_t tid, struct hark_err *err)
+{
+	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+	char state;
+
+	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0) {
+		int e = errno;
+
+		state = proc_state(d->pid, tid);
+		if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
+			return 0;
+		return refuse_explain(d->pid, e, err);
+	}
+	if (tracee_stop(tid, tracee_now_ns() + d->limit_ns, err) < 0) {
+		if (err->code == HARK_EGONE)
+			return 0;
+		if (err->code == HARK_ETIME)
+			err_set(err, HARK_ETIME, 0,
+				"process %d: thread %d does not stop (state "
+				"%c: it waits for a child or a device); it "
+				"goes on unchanged",
+				d->pid, tid, proc_state(d->pid, tid));
+		return -1;
+	}
+	if (door_add(d, tid, err) < 0)
+		return err->code == HARK_EGONE ? 0 : -1;
+	return 1;
+}
+
+/* One pass over the threads there are; how many were new, or -1. */
+static int hold_new(struct door *d, pid_t *tids, struct hark_err *err)
+{
+	int n = proc_threads(d->pid, tids, MAX_THREADS), fresh = 0;
+
+	if (n < 0)
+		return err_set(err, HARK_EGONE, ESRCH,
+			       "process %d ended meanwhile", d->pid);
+	if (n > MAX_THREADS)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "process %d has more than %d threads", d->pid,
+			       MAX_THREADS);
+	for (int i = 0; i < n; i++) {
+		int rc = known(d, tids[i]) ? 0 : hold(d, tids[i], err);
+
+		if (rc < 0)
+			return -1;
+		fresh += rc;
+	}
+	return fresh;
+}
+
+static int hold_all(struct door *d, struct hark_err *err)
+{
+	pid_t *tids = calloc(MAX_THREADS, sizeof *tids);
+	int fresh;
+
+	if (tids == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	do {
+		fresh = hold_new(d, tids, err);
+	} while (fresh > 0);
+	free(tids);
+	if (fresh == 0 && d->n_threads == 0)
+		return err_set(err, HARK_EGONE, ESRCH,
+			       "process %d ended meanwhile", d->pid);
+	return fresh;
+}
+
+int attach_open(struct door *d, pid_t pid, struct hark_err *err)
+{
+	if (refuse_process(pid, err) < 0)
+		return -1;
+	if (door_init(d, pid, err) < 0) {
+		if (err->sys == EACCES || err->sys == EPERM)
+			refuse_explain(pid, err->sys, err);
+		return -1;
+	}
+	if (hold_all(d, err) < 0) {
+		attach_close(d);
+		return -1;
+	}
+	return 0;
+}
+
+void attach_close(struct door *d)
+{
+	for (int i = 0; i < d->n_threads; i++)
+		ptrace(PTRACE_DETACH, d->threads[i].tid, 0, 0);
+	door_fini(d);
+}

@@ -1,0 +1,473 @@
+/* outside/door.c - image and channel into a stopped process, and out. */
+#include "outside/door.h"
+
+#include "outside/proc.h"
+#include "outside/rules.h"
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+
+extern const uint8_t blob_start[], blob_end[];
+
+enum { LEAVE_AT = 8, STOP_LIMIT_S = 3 }; /* inside/entry.S: .quad at 8 */
+
+_Static_assert(sizeof(struct wire_regs) == sizeof(struct user_regs_struct),
+	       "slots hold what ptrace gives");
+_Static_assert(offsetof(struct wire_regs, gs) ==
+		   offsetof(struct user_regs_struct, gs),
+	       "in the same order");
+
+static uint64_t page_up(uint64_t v)
+{
+	return (v + WIRE_PAGE - 1) & ~(uint64_t)(WIRE_PAGE - 1);
+}
+
+static size_t blob_len(void)
+{
+	return (size_t)(blob_end - blob_start);
+}
+
+/* -- Life -- */
+
+int door_init(struct door *d, pid_t pid, struct hark_err *err)
+{
+	int mem = proc_open(pid, 0, "mem", O_RDWR);
+
+	if (mem < 0)
+		return err_set(err, errno == ENOENT ? HARK_EGONE : HARK_EDENIED,
+			       errno, "process %d: cannot open its memory: %s",
+			       pid, strerror(errno));
+	*d = (struct door){.pid = pid,
+			   .mem = mem,
+			   .worker = -1,
+			   .limit_ns = STOP_LIMIT_S * 1000000000LL};
+	return 0;
+}
+
+void door_fini(struct door *d)
+{
+	drain_close(d->drain);
+	free(d->threads);
+	if (d->mem >= 0)
+		close(d->mem);
+	d->drain = NULL;
+	d->threads = NULL;
+	d->mem = -1;
+}
+
+static int64_t deadline(const struct door *d)
+{
+	return tracee_now_ns() + d->limit_ns;
+}
+
+/* -- Threads -- */
+
+/* R4. The kernel clears rseq_cs when it sees rip elsewhere, so what a thread
+ * was in is read before it is moved. */
+static void leave_rseq(const struct door *d, struct door_thread *t)
+{
+	struct {
+		uint64_t pointer;
+		uint32_t size, signature, flags, pad;
+	} conf = {0};
+	enum { RSEQ_CS_AT = 8 };
+	struct rules_rseq_cs cs;
+	uint64_t at = 0, none = 0;
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof conf, &conf) <
+		0 ||
+	    conf.pointer == 0)
+		return;
+	if (pread(d->mem, &at, sizeof at, (off_t)(conf.pointer + RSEQ_CS_AT)) !=
+		sizeof at ||
+	    at == 0 || pread(d->mem, &cs, sizeof cs, (off_t)at) != sizeof cs)
+		return;
+	if (rules_rseq(&t->seen, &cs) &&
+	    pwrite(d->mem, &none, sizeof none,
+		   (off_t)(conf.pointer + RSEQ_CS_AT)) != sizeof none)
+		return; /* the kernel clears it itself when it looks */
+}
+
+static int grow(struct door *d, struct hark_err *err)
+{
+	int max = d->max_threads == 0 ? 16 : 2 * d->max_threads;
+	struct door_thread *more;
+
+	if (d->n_threads < d->max_threads)
+		return 0;
+	more = realloc(d->threads, (size_t)max * sizeof *more);
+	if (more == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	d->threads = more;
+	d->max_threads = max;
+	return 0;
+}
+
+int door_add(struct door *d, pid_t tid, struct hark_err *err)
+{
+	struct door_thread *t;
+
+	if (grow(d, err) < 0)
+		return -1;
+	t = &d->threads[d->n_threads];
+	*t = (struct door_thread){.tid = tid};
+	if (tracee_get_regs(tid, &t->seen, err) < 0 ||
+	    tracee_get_mask(tid, &t->mask, err) < 0)
+		return -1;
+	if (rules_kernel(&t->seen) && tracee_set_regs(tid, &t->seen, err) < 0)
+		return -1;
+	d->n_threads++;
+	return 0;
+}
+
+/* Just before threads are changed: what they will be given back. */
+static void settle_registers(struct door *d)
+{
+	for (int i = 0; i < d->n_threads; i++) {
+		struct door_thread *t = &d->threads[i];
+
+		leave_rseq(d, t);
+		t->home = t->seen;
+		rules_by_hand(&t->home);
+	}
+}
+
+/* -- Mapping -- */
+
+/* A memfd made in the target; hark gets its own descriptor of it. */
+static int remote_memfd(struct door *d, uint64_t name, int64_t *their_fd,
+			int *our_fd, struct hark_err *err)
+{
+	int64_t fd;
+	int pidfd, got = -1;
+
+	if (gate_call(&d->gate, &fd, err, SYS_memfd_create, name,
+		      MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0) < 0)
+		return -1;
+	if (fd < 0)
+		return err_set(err, HARK_EDENIED, (int)-fd,
+			       "cannot make shared memory in process %d: %s",
+			       d->pid, strerror((int)-fd));
+	pidfd = (int)syscall(SYS_pidfd_open, d->pid, 0);
+	if (pidfd >= 0)
+		got = (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
+	if (got < 0)
+		err_set(err, HARK_EDENIED, errno,
+			"cannot share memory with process %d: %s", d->pid,
+			strerror(errno));
+	if (pidfd >= 0)
+		close(pidfd);
+	*their_fd = fd;
+	*our_fd = got;
+	return got < 0 ? -1 : 0;
+}
+
+static int remote_map(struct door *d, int64_t fd, uint64_t len, int prot,
+		      uint64_t *out, struct hark_err *err)
+{
+	int64_t at;
+
+	if (gate_call(&d->gate, &at, err, SYS_mmap, 0, len, (uint64_t)prot,
+		      MAP_SHARED, (uint64_t)fd, 0) < 0)
+		return -1;
+	if (at < 0 && at > -4096)
+		return err_set(err, HARK_ENOMEM, (int)-at,
+			       "cannot map %lu bytes in process %d: %s%s",
+			       (unsigned long)len, d->pid, strerror((int)-at),
+			       at == -ENOMEM ? " (is its address space "
+					       "limited? ulimit -v)"
+					     : "");
+	*out = (uint64_t)at;
+	return 0;
+}
+
+static int remote_close(struct door *d, int64_t fd, struct hark_err *err)
+{
+	int64_t answer;
+
+	return gate_call(&d->gate, &answer, err, SYS_close, (uint64_t)fd, 0, 0,
+			 0, 0, 0);
+}
+
+static int fill_image(int fd, struct hark_err *err)
+{
+	const int seals =
+	    F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	size_t done = 0;
+
+	while (done < blob_len()) {
+		ssize_t n = pwrite(fd, blob_start + done, blob_len() - done,
+				   (off_t)done);
+
+		if (n <= 0)
+			return err_set(err, HARK_ENOMEM, errno,
+				       "cannot write the image: %s",
+				       strerror(errno));
+		done += (size_t)n;
+	}
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
+		return err_set(err, HARK_EDENIED, errno,
+			       "cannot seal the image: %s", strerror(errno));
+	return 0;
+}
+
+static int map_image(struct door *d, uint64_t name, struct hark_err *err)
+{
+	int64_t theirs = -1;
+	int ours = -1, rc = -1;
+
+	if (remote_memfd(d, name, &theirs, &ours, err) == 0 &&
+	    fill_image(ours, err) == 0 &&
+	    remote_map(d, theirs, page_up(blob_len()), PROT_READ | PROT_EXEC,
+		       &d->image, err) == 0) {
+		d->image_len = page_up(blob_len());
+		rc = 0;
+	}
+	if (ours >= 0)
+		close(ours);
+	if (theirs >= 0 && remote_close(d, theirs, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	return rc;
+}
+
+static struct wire_geometry geometry_for(int n_threads)
+{
+	return (struct wire_geometry){
+	    .max_threads = (uint32_t)n_threads,
+	    .n_slots = (uint32_t)n_threads,
+	    .ring_chunks = 2,
+	    .chunk_size = 2048,
+	};
+}
+
+static int map_channel(struct door *d, uint64_t name, struct hark_err *err)
+{
+	struct wire_geometry g = geometry_for(d->n_threads);
+	struct wire_control layout;
+	int64_t theirs = -1;
+	int ours = -1, rc = -1;
+
+	channel_layout(&g, &layout);
+	if (remote_memfd(d, name, &theirs, &ours, err) == 0 &&
+	    drain_open(ours, &g, (uint32_t)d->pid, &d->drain, err) == 0 &&
+	    remote_map(d, theirs, layout.size, PROT_READ | PROT_WRITE,
+		       &d->channel, err) == 0) {
+		d->channel_len = layout.size;
+		rc = 0;
+	}
+	if (theirs >= 0 && remote_close(d, theirs, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	return rc;
+}
+
+/* Any living thread will do to make system calls with. */
+static int borrow_thread(struct door *d, struct hark_err *err)
+{
+	for (int i = 0; i < d->n_threads; i++) {
+		struct door_thread *t = &d->threads[i];
+
+		if (t->progress != DOOR_HELD)
+			continue;
+		if (gate_open(&d->gate, d->pid, t->tid, d->mem, &t->home,
+			      t->mask, err) < 0)
+			return -1;
+		t->progress = DOOR_INSIDE;
+		d->worker = i;
+		return 0;
+	}
+	return err_set(err, HARK_EGONE, 0, "process %d ended meanwhile",
+		       d->pid);
+}
+
+/* The worker back to where the others are. */
+static int return_thread(struct door *d, struct hark_err *err)
+{
+	struct door_thread *t;
+	int rc;
+
+	if (d->worker < 0)
+		return 0;
+	t = &d->threads[d->worker];
+	d->worker = -1;
+	rc = gate_close(&d->gate, t->mask, &t->seen, err);
+	d->stop_seen |= d->gate.stop_seen;
+	t->progress = rc < 0 ? DOOR_DEAD : DOOR_HELD;
+	return rc;
+}
+
+int door_enter(struct door *d, struct hark_err *err)
+{
+	uint64_t name;
+
+	settle_registers(d);
+	if (borrow_thread(d, err) < 0)
+		return -1;
+	if (gate_text(&d->gate, "hark", &name, err) < 0 ||
+	    map_image(d, name, err) < 0 || map_channel(d, name, err) < 0)
+		return -1; /* door_leave undoes it */
+	return return_thread(d, err);
+}
+
+/* -- Visiting -- */
+
+/* Registers and slot of a thread that is to enter the image. */
+static int redirect(struct door *d, int number, struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[number];
+	const struct wire_geometry *g = drain_geometry(d->drain);
+	struct wire_slot *slot =
+	    channel_slot(g, drain_base(d->drain), (uint32_t)number);
+	uint64_t theirs =
+	    d->channel +
+	    (uint64_t)((uint8_t *)slot - (uint8_t *)drain_base(d->drain));
+	struct user_regs_struct r = t->home;
+
+	memcpy(&slot->regs, &t->home, sizeof slot->regs);
+	slot->sigmask = t->mask;
+	slot->channel = d->channel;
+	slot->ring = (uint32_t)number;
+	slot->tid = (uint32_t)t->tid;
+	slot->image = d->image;
+	r.rip = d->image;
+	r.rdi = theirs;
+	r.rsp = (theirs + WIRE_SLOT_SIZE) & ~(WIRE_STACK_ALIGN - 1ull);
+	r.orig_rax = ~0ull;
+	r.eflags &= ~0x500ull; /* no TF, no DF in C code */
+	t->progress = DOOR_INSIDE;
+	if (tracee_set_regs(t->tid, &r, err) < 0 ||
+	    tracee_set_mask(t->tid, ~0ull, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* Where hark_leave's system call ends, as the blob says. */
+static uint64_t leave_address(const struct door *d)
+{
+	uint64_t offset;
+
+	memcpy(&offset, blob_start + LEAVE_AT, sizeof offset);
+	return d->image + offset;
+}
+
+/* Let it run until it stands in hark_leave's system call. */
+static int run_to_leave(struct door *d, struct door_thread *t,
+			struct hark_err *err)
+{
+	int64_t limit = deadline(d);
+	struct user_regs_struct r;
+	int status;
+
+	do {
+		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0)
+			return err_set(err, HARK_EGONE, errno,
+				       "thread %d ended meanwhile", t->tid);
+		if (tracee_wait(t->tid, limit, &status, err) < 0)
+			return -1;
+		if (!WIFSTOPPED(status))
+			return err_set(err, HARK_EGONE, 0,
+				       "thread %d ended meanwhile", t->tid);
+		if (WSTOPSIG(status) == SIGSTOP && tracee_event(status) == 0)
+			d->stop_seen = 1;
+		if (tracee_get_regs(t->tid, &r, err) < 0)
+			return -1;
+	} while (!tracee_is_syscall_stop(status) || r.rip != leave_address(d));
+	return 0;
+}
+
+/* Out of the image: first the mask, then the registers (see D3: killed in
+ * between, the thread is still inside and goes home by itself). */
+static int take_back(struct door *d, struct door_thread *t,
+		     struct hark_err *err)
+{
+	if (tracee_settle(t->tid, deadline(d), err) < 0 ||
+	    tracee_set_mask(t->tid, t->mask, err) < 0 ||
+	    tracee_set_regs(t->tid, &t->seen, err) < 0) {
+		t->progress = DOOR_DEAD;
+		return -1;
+	}
+	t->progress = DOOR_HELD;
+	return 0;
+}
+
+static int visit_one(struct door *d, int number, struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[number];
+
+	if (redirect(d, number, err) < 0 || run_to_leave(d, t, err) < 0)
+		return -1;
+	return take_back(d, t, err);
+}
+
+int door_visit(struct door *d, struct hark_err *err)
+{
+	for (int i = 0; i < d->n_threads; i++)
+		if (d->threads[i].progress == DOOR_HELD &&
+		    visit_one(d, i, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* -- Leaving -- */
+
+static int unmap(struct door *d, uint64_t *at, uint64_t len,
+		 struct hark_err *err)
+{
+	int64_t answer;
+
+	if (*at == 0)
+		return 0;
+	if (gate_call(&d->gate, &answer, err, SYS_munmap, *at, len, 0, 0, 0,
+		      0) < 0)
+		return -1;
+	if (answer < 0)
+		return err_set(err, HARK_EBUG, (int)-answer,
+			       "cannot unmap from process %d: %s", d->pid,
+			       strerror((int)-answer));
+	*at = 0;
+	return 0;
+}
+
+/* Threads that a failure left inside the image. */
+static int rescue(struct door *d, struct hark_err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < d->n_threads; i++)
+		if (i != d->worker && d->threads[i].progress == DOOR_INSIDE &&
+		    take_back(d, &d->threads[i], err) < 0)
+			rc = -1;
+	return rc;
+}
+
+int door_leave(struct door *d, struct hark_err *err)
+{
+	int rc = rescue(d, err);
+
+	if (d->worker < 0 && (d->image != 0 || d->channel != 0) &&
+	    borrow_thread(d, err) < 0)
+		rc = -1;
+	if (d->worker >= 0) {
+		if (unmap(d, &d->channel, d->channel_len, err) < 0 ||
+		    unmap(d, &d->image, d->image_len, err) < 0)
+			rc = -1;
+		if (return_thread(d, err) < 0)
+			rc = -1;
+	}
+	if (d->stop_seen)
+		kill(d->pid, SIGSTOP);
+	d->stop_seen = 0;
+	return rc;
+}

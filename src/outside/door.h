@@ -1,0 +1,67 @@
+/* outside/door.h - into a stopped process, through it, and out again.
+ *
+ * A door is a process all of whose threads (or the one thread of a program
+ * that has just been executed) hark holds at ptrace stops. Through it go the
+ * image (a sealed memfd, mapped read-execute) and the channel (a memfd mapped
+ * read-write); each thread can be sent once through the image; then both are
+ * unmapped and every thread goes on from exactly where it was.
+ *
+ * D1  Threads are only ever changed between door_enter and door_leave, and
+ *     each is given back what it had (outside/rules.h says in which form).
+ * D2  Whatever fails, door_leave undoes all that was done before.
+ * D3  If hark is killed, each thread goes home by itself, wherever it is. */
+#ifndef OUTSIDE_DOOR_H
+#define OUTSIDE_DOOR_H
+
+#include "base/err.h"
+#include "outside/drain.h"
+#include "outside/gate.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+enum door_progress {
+	DOOR_HELD,   /* stopped, untouched */
+	DOOR_INSIDE, /* its registers point into the image or the gate */
+	DOOR_LEFT,   /* given back */
+	DOOR_DEAD,
+};
+
+struct door_thread {
+	pid_t tid;
+	uint8_t progress;	      /* enum door_progress */
+	struct user_regs_struct seen; /* as the stop showed them: R1 */
+	struct user_regs_struct home; /* to resume by itself: R2 */
+	uint64_t mask;
+};
+
+struct door {
+	pid_t pid;
+	struct door_thread *threads; /* owned */
+	int n_threads, max_threads;
+	int mem;	  /* owned: /proc/PID/mem */
+	struct gate gate; /* in a borrowed thread: threads[worker] */
+	int worker;	  /* -1: none */
+	uint64_t image, image_len, channel, channel_len; /* 0: not mapped */
+	struct drain *drain; /* owned; hark's end of the channel */
+	int64_t limit_ns;    /* for each stop */
+	int stop_seen;	     /* a SIGSTOP was held back: G3 */
+};
+
+/* A door to process pid with no thread yet. */
+int door_init(struct door *d, pid_t pid, struct hark_err *err);
+void door_fini(struct door *d);
+
+/* Takes a thread that is at a PTRACE_EVENT_STOP (or at the end of execve). */
+int door_add(struct door *d, pid_t tid, struct hark_err *err);
+
+/* Maps image and channel; room for one ring and slot a thread. */
+int door_enter(struct door *d, struct hark_err *err);
+/* Sends every thread once through the image. */
+int door_visit(struct door *d, struct hark_err *err);
+/* Unmaps and gives every thread back, still stopped (the caller detaches or
+ * continues it). Also undoes a door that failed halfway. */
+int door_leave(struct door *d, struct hark_err *err);
+
+#endif

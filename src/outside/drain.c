@@ -1,0 +1,213 @@
+/* outside/drain.c - hark's end of a channel. */
+#include "outside/drain.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct drain {
+	int fd;	    /* owned */
+	void *base; /* owned mapping of size bytes */
+	size_t size;
+	struct wire_geometry geometry; /* hark's own, believed copy */
+	struct ring_reader *readers;   /* owned: one a ring */
+	uint8_t *seen;		       /* owned: reader is in use / damaged */
+	uint8_t *copy;		       /* owned: one chunk */
+	uint32_t bell;		       /* doorbell as last seen */
+	struct drain_stats stats;
+};
+
+enum { RING_UNSEEN, RING_READING, RING_GIVEN_UP };
+
+/* -- Life -- */
+
+static int geometry_ok(const struct wire_geometry *g)
+{
+	enum { MAX = 1 << 20 };
+
+	return g->max_threads > 0 && g->max_threads <= MAX &&
+	       g->n_slots <= MAX && g->ring_chunks >= 2 &&
+	       g->ring_chunks <= MAX && g->chunk_size >= 64 &&
+	       g->chunk_size % 8 == 0 && g->chunk_size <= 64u * MAX;
+}
+
+static int map_channel(struct drain *d, uint32_t pid, struct hark_err *err)
+{
+	struct wire_control control;
+
+	channel_layout(&d->geometry, &control);
+	control.pid = pid;
+	d->size = control.size;
+	if (ftruncate(d->fd, (off_t)d->size) < 0)
+		return err_set(err, HARK_ENOMEM, errno,
+			       "cannot make a channel of %zu bytes: %s",
+			       d->size, strerror(errno));
+	d->base =
+	    mmap(NULL, d->size, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, 0);
+	if (d->base == MAP_FAILED) {
+		d->base = NULL;
+		return err_set(err, HARK_ENOMEM, errno,
+			       "cannot map a channel of %zu bytes: %s", d->size,
+			       strerror(errno));
+	}
+	memcpy(d->base, &control, sizeof control);
+	return 0;
+}
+
+int drain_open(int fd, const struct wire_geometry *g, uint32_t pid,
+	       struct drain **out, struct hark_err *err)
+{
+	struct drain *d = calloc(1, sizeof *d);
+	int rc = -1;
+
+	if (d == NULL) {
+		close(fd);
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	}
+	d->fd = fd;
+	d->geometry = *g;
+	if (!geometry_ok(g)) {
+		err_set(err, HARK_EBUG, 0, "a channel cannot have this shape");
+		goto out;
+	}
+	d->readers = calloc(g->max_threads, sizeof *d->readers);
+	d->seen = calloc(g->max_threads, 1);
+	d->copy = malloc(g->chunk_size);
+	if (d->readers == NULL || d->seen == NULL || d->copy == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+		goto out;
+	}
+	if (map_channel(d, pid, err) < 0)
+		goto out;
+	*out = d;
+	d = NULL; /* handed over */
+	rc = 0;
+out:
+	drain_close(d);
+	return rc;
+}
+
+void drain_close(struct drain *d)
+{
+	if (d == NULL)
+		return;
+	if (d->base != NULL)
+		munmap(d->base, d->size);
+	free(d->readers);
+	free(d->seen);
+	free(d->copy);
+	close(d->fd);
+	free(d);
+}
+
+void *drain_base(const struct drain *d)
+{
+	return d->base;
+}
+
+const struct wire_geometry *drain_geometry(const struct drain *d)
+{
+	return &d->geometry;
+}
+
+struct drain_stats drain_stats(const struct drain *d)
+{
+	return d->stats;
+}
+
+/* -- Draining -- */
+
+static void wake_producer(struct wire_ring *ring)
+{
+	syscall(SYS_futex, &ring->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* All that one ring holds now; how many bytes, or -1. */
+static int64_t drain_ring(struct drain *d, uint32_t number, drain_sink *sink,
+			  void *ctx, struct hark_err *err)
+{
+	struct ring_reader *r = &d->readers[number];
+	struct wire_ring *ring = r->view.ring;
+	uint32_t tid = __atomic_load_n(&ring->tid, __ATOMIC_RELAXED);
+	int64_t moved = 0;
+
+	for (;;) {
+		const uint8_t *bytes;
+		enum ring_status status;
+		uint32_t len;
+
+		if (ring_release(r))
+			wake_producer(ring);
+		status = ring_peek(r, &bytes, &len);
+		if (status == RING_DAMAGED) {
+			d->seen[number] = RING_GIVEN_UP;
+			d->stats.damaged++;
+			return moved;
+		}
+		if (status == RING_EMPTY)
+			return moved;
+		memcpy(d->copy, bytes, len);
+		if (sink(ctx, number, tid, d->copy, len, err) < 0)
+			return -1;
+		ring_take(r, len);
+		moved += len;
+	}
+}
+
+static int64_t visit_ring(struct drain *d, uint32_t number, drain_sink *sink,
+			  void *ctx, struct hark_err *err)
+{
+	struct ring_view v = channel_ring(&d->geometry, d->base, number);
+	uint32_t state = __atomic_load_n(&v.ring->state, __ATOMIC_ACQUIRE);
+	int64_t moved;
+
+	if (state == WIRE_RING_FREE || d->seen[number] == RING_GIVEN_UP)
+		return 0;
+	if (d->seen[number] == RING_UNSEEN) {
+		ring_reader_init(&d->readers[number], &v);
+		d->seen[number] = RING_READING;
+	}
+	moved = drain_ring(d, number, sink, ctx, err);
+	/* state was read before the pass: closed then, so nothing follows. */
+	if (moved >= 0 && state == WIRE_RING_CLOSED &&
+	    d->seen[number] == RING_READING) {
+		d->stats.lost +=
+		    __atomic_load_n(&v.ring->lost, __ATOMIC_RELAXED);
+		d->seen[number] = RING_UNSEEN;
+		__atomic_store_n(&v.ring->state, WIRE_RING_FREE,
+				 __ATOMIC_RELEASE);
+	}
+	return moved;
+}
+
+int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
+		   struct hark_err *err)
+{
+	struct wire_control *c = d->base;
+	int64_t total = 0;
+
+	d->bell = __atomic_load_n(&c->doorbell, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < d->geometry.max_threads; i++) {
+		int64_t moved = visit_ring(d, i, sink, ctx, err);
+
+		if (moved < 0)
+			return -1;
+		total += moved;
+	}
+	d->stats.bytes += (uint64_t)total;
+	return total;
+}
+
+void drain_sleep(struct drain *d, int64_t limit_ns)
+{
+	struct wire_control *c = d->base;
+	struct timespec limit = {limit_ns / 1000000000, limit_ns % 1000000000};
+
+	/* No FUTEX_PRIVATE: two processes meet here. */
+	syscall(SYS_futex, &c->doorbell, FUTEX_WAIT, d->bell, &limit, NULL, 0);
+}

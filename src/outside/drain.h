@@ -1,0 +1,47 @@
+/* outside/drain.h - hark's end of a channel: own it, drain it.
+ *
+ * The memory is a memfd that the target made (outside/door) or that hark made
+ * itself (tests, forked children). hark maps it, lays it out, and hands every
+ * byte that threads commit to a sink, ring by ring, in the order written.
+ * The target may scribble over it: a ring that breaks its rules is reported
+ * once and read no further; the others go on. */
+#ifndef OUTSIDE_DRAIN_H
+#define OUTSIDE_DRAIN_H
+
+#include "base/err.h"
+#include "wire/channel.h"
+
+struct drain;
+
+/* Takes fd over (closed by drain_close); sizes, maps and lays it out. */
+int drain_open(int fd, const struct wire_geometry *g, uint32_t pid,
+	       struct drain **out, struct hark_err *err);
+void drain_close(struct drain *d);
+
+/* hark's own mapping, and the geometry it believes. */
+void *drain_base(const struct drain *d);
+const struct wire_geometry *drain_geometry(const struct drain *d);
+
+struct drain_stats {
+	uint64_t bytes, lost;
+	uint32_t damaged; /* rings given up */
+};
+
+/* Called with bytes of one ring; -1 stops the pass. The bytes are hark's own
+ * copy: the target cannot change them any more. */
+typedef int drain_sink(void *ctx, uint32_t ring, uint32_t tid,
+		       const uint8_t *bytes, uint32_t len,
+		       struct hark_err *err);
+
+/* One pass over all rings: whatever is committed goes to sink. Rings that
+ * their thread has closed and that are empty become free again. Returns how
+ * many bytes were moved, or -1. */
+int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
+		   struct hark_err *err);
+
+/* Sleeps until the target rings the bell or limit_ns has passed. */
+void drain_sleep(struct drain *d, int64_t limit_ns);
+
+struct drain_stats drain_stats(const struct drain *d);
+
+#endif

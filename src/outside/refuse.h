@@ -1,0 +1,34 @@
+/* outside/refuse.h - what hark will not or may not touch, and how to say so.
+ *
+ * Set-uid, set-gid and file-capability programs lose their privilege when
+ * they are executed under a tracer, silently; so they are recognised before.
+ * A process that cannot be entered is recognised before it is touched. Every
+ * refusal is one line that says what to do. Hosted. */
+#ifndef OUTSIDE_REFUSE_H
+#define OUTSIDE_REFUSE_H
+
+#include "base/err.h"
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+/* Would executing this file change who the process is (so that tracing it
+ * would change what it does)? Follows #! lines. dirfd as for openat. 1 yes,
+ * 0 no or cannot tell. Root's tracees keep their privilege: always 0. */
+int refuse_privileged(int dirfd, const char *path);
+
+/* May this file be started? -1 and why not: privileged, not x86-64. A file
+ * that does not exist or is no program is execve's to complain about. */
+int refuse_file(const char *path, struct hark_err *err);
+
+/* The same for a program that has just been executed, by its registers. */
+int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
+		    struct hark_err *err);
+
+/* May this running process be entered? Asked before it is touched. */
+int refuse_process(pid_t pid, struct hark_err *err);
+
+/* The kernel answered PTRACE_SEIZE of pid with errno e: why, and what now? */
+int refuse_explain(pid_t pid, int e, struct hark_err *err);
+
+#endif

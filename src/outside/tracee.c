@@ -1,0 +1,154 @@
+/* outside/tracee.c - ptrace primitives with time limits. */
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+int64_t tracee_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int ptrace_failed(struct hark_err *err, pid_t tid, const char *what)
+{
+	int e = errno;
+
+	return err_set(err, e == ESRCH ? HARK_EGONE : HARK_EDENIED, e,
+		       "thread %d: %s: %s", tid, what,
+		       e == ESRCH ? "it ended meanwhile" : strerror(e));
+}
+
+/* -- Waiting -- */
+
+/* A stop comes within microseconds or not for long: yield first (the thread
+ * may need this very CPU), then sleep in small steps. */
+static void pause_a_little(int round)
+{
+	enum { YIELDS = 200 };
+	const struct timespec nap = {.tv_nsec = 200000};
+
+	if (round < YIELDS)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+}
+
+int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err)
+{
+	for (int round = 0;; round++) {
+		int status;
+		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+
+		if (got == tid) {
+			*out = status;
+			return 0;
+		}
+		if (got < 0 && errno != EINTR)
+			return err_set(err, HARK_EGONE, errno,
+				       "thread %d ended meanwhile", tid);
+		if (tracee_now_ns() > deadline_ns)
+			return err_set(err, HARK_ETIME, 0,
+				       "thread %d did not stop in time", tid);
+		pause_a_little(round);
+	}
+}
+
+int tracee_event(int status)
+{
+	return WIFSTOPPED(status) ? status >> 16 : 0;
+}
+
+int tracee_is_event_stop(int status)
+{
+	return tracee_event(status) == PTRACE_EVENT_STOP;
+}
+
+int tracee_is_syscall_stop(int status)
+{
+	return WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80);
+}
+
+/* -- Stopping -- */
+
+static int wait_event_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err)
+{
+	for (;;) {
+		int status, deliver;
+
+		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+			return -1;
+		if (!WIFSTOPPED(status))
+			return err_set(err, HARK_EGONE, 0,
+				       "thread %d ended meanwhile", tid);
+		if (tracee_is_event_stop(status))
+			return 0;
+		deliver =
+		    tracee_event(status) != 0 || tracee_is_syscall_stop(status)
+			? 0
+			: WSTOPSIG(status);
+		if (ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
+			return ptrace_failed(err, tid, "continue");
+	}
+}
+
+int tracee_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err)
+{
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+		return ptrace_failed(err, tid, "interrupt");
+	return wait_event_stop(tid, deadline_ns, err);
+}
+
+int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err)
+{
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+		return ptrace_failed(err, tid, "interrupt");
+	if (ptrace(PTRACE_CONT, tid, 0, 0) < 0)
+		return ptrace_failed(err, tid, "continue");
+	return wait_event_stop(tid, deadline_ns, err);
+}
+
+/* -- Looking -- */
+
+int tracee_get_regs(pid_t tid, struct user_regs_struct *out,
+		    struct hark_err *err)
+{
+	struct user_regs_struct r;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &r) < 0)
+		return ptrace_failed(err, tid, "read registers");
+	*out = r;
+	return 0;
+}
+
+int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs,
+		    struct hark_err *err)
+{
+	if (ptrace(PTRACE_SETREGS, tid, 0, regs) < 0)
+		return ptrace_failed(err, tid, "write registers");
+	return 0;
+}
+
+int tracee_get_mask(pid_t tid, uint64_t *out, struct hark_err *err)
+{
+	uint64_t mask;
+
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) < 0)
+		return ptrace_failed(err, tid, "read its signal mask");
+	*out = mask;
+	return 0;
+}
+
+int tracee_set_mask(pid_t tid, uint64_t mask, struct hark_err *err)
+{
+	if (ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask) < 0)
+		return ptrace_failed(err, tid, "write its signal mask");
+	return 0;
+}

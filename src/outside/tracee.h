@@ -1,0 +1,42 @@
+/* outside/tracee.h - one thread under ptrace: stop it, look, let it go.
+ *
+ * Every wait has an end: a thread that does not stop in time is an error
+ * (HARK_ETIME), one that ended is HARK_EGONE. Hosted; ptrace ties all calls
+ * for one thread to the hark thread that seized it. */
+#ifndef OUTSIDE_TRACEE_H
+#define OUTSIDE_TRACEE_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+int64_t tracee_now_ns(void);
+
+/* Waits until tid reports; its wait status goes to out. */
+int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err);
+
+/* Is this status the stop that PTRACE_INTERRUPT asks for? A group stop (the
+ * thread is halted by SIGSTOP and the like) is one too. */
+int tracee_is_event_stop(int status);
+int tracee_is_syscall_stop(int status);
+/* The event of a PTRACE_EVENT_* stop, or 0. */
+int tracee_event(int status);
+
+/* PTRACE_INTERRUPT and wait for its stop; signals on their way meanwhile are
+ * delivered, events passed over. */
+int tracee_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err);
+
+/* Bring a stopped thread from wherever it is (a system call stop, say) to a
+ * PTRACE_EVENT_STOP without letting it run an instruction of its own. */
+int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err);
+
+int tracee_get_regs(pid_t tid, struct user_regs_struct *out,
+		    struct hark_err *err);
+int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs,
+		    struct hark_err *err);
+int tracee_get_mask(pid_t tid, uint64_t *out, struct hark_err *err);
+int tracee_set_mask(pid_t tid, uint64_t mask, struct hark_err *err);
+
+#endif
