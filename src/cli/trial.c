@@ -1,0 +1,172 @@
+/* cli/trial.c - an attempt that may go wrong without harm.
+ *
+ *   hark                 trial (own session)         its own child, if any
+ *   ----                 -------------------         ---------------------
+ *   fork --------------> attempt() ----------------> traced, asked, ...
+ *   poll <-- finding --- write, _exit
+ *   kill the session's group, wait
+ *
+ * R1  A trial writes its finding in one piece and ends; a child that ends
+ *     without one was killed, and by what is told.
+ * R2  After TRIAL_LIMIT_MS the whole process group is killed, so an attempt may
+ *     wait for its own child without a limit.
+ * R3  Should hark die, the kernel kills the trial. */
+#include "cli/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct finding) <= PIPE_BUF, "one write is one piece");
+
+const char *finding_state_name(enum finding_state state)
+{
+	/* ORDER finding_state */
+	static const char *const names[] = {"ok", "limited", "no"};
+
+	return names[state];
+}
+
+/* -- Reporting --------------------------------------------------------------
+ */
+
+void finding_set(struct finding *out, enum finding_state state,
+		 const char *format, ...)
+{
+	va_list args;
+
+	out->state = state;
+	va_start(args, format);
+	vsnprintf(out->value, sizeof out->value, format, args);
+	va_end(args);
+}
+
+void finding_advise(struct finding *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out->advice, sizeof out->advice, format, args);
+	va_end(args);
+}
+
+/* In the child: R1, R3. Does not return. */
+static void report(trial_fn *attempt, int to)
+{
+	struct finding f = {FINDING_OK, "", ""};
+	ssize_t n;
+
+	setsid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	attempt(&f);
+	n = write(to, &f, sizeof f);
+	_exit(n == sizeof f ? 0 : 1);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits for something to read, or for the other end to close; 0: too late. */
+static int wait_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int64_t end = now_ms() + TRIAL_LIMIT_MS;
+	int rc;
+
+	do {
+		int64_t left = end - now_ms();
+
+		rc = poll(&p, 1, left > 0 ? (int)left : 0);
+	} while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
+/* The trial ended without a finding. */
+static void found_death(struct finding *out, int status)
+{
+	*out = (struct finding){.state = FINDING_NO};
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
+		finding_set(out, FINDING_NO,
+			    "the trial was killed by a filter");
+		finding_advise(out,
+			       "a seccomp filter forbids a system call; in a "
+			       "container choose another profile");
+	} else if (WIFSIGNALED(status)) {
+		finding_set(out, FINDING_NO,
+			    "the trial was killed by signal %d",
+			    WTERMSIG(status));
+	} else {
+		finding_set(out, FINDING_NO, "the trial ended with status %d",
+			    WEXITSTATUS(status));
+	}
+}
+
+static void found_silence(struct finding *out)
+{
+	*out = (struct finding){.state = FINDING_NO};
+	finding_set(out, FINDING_NO, "no answer within %d seconds",
+		    TRIAL_LIMIT_MS / 1000);
+}
+
+/* In the parent: R2. Its number stays taken until it is waited for, so that
+ * nobody else is killed. */
+static void collect(pid_t pid, int from, struct finding *out)
+{
+	struct finding f;
+	int ready = wait_readable(from), status = 0;
+	ssize_t n = ready > 0 ? read(from, &f, sizeof f) : 0;
+	siginfo_t end;
+
+	if (ready > 0 && n == 0) /* it is ending: by what? */
+		while (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT) < 0 &&
+		       errno == EINTR)
+			continue;
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL); /* it may not have its own group yet */
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (n == sizeof f)
+		*out = f;
+	else if (ready > 0)
+		found_death(out, status);
+	else
+		found_silence(out);
+}
+
+void trial_run(trial_fn *attempt, struct finding *out)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		finding_set(out, FINDING_NO, "pipe: %s", strerror(errno));
+		finding_advise(out, "see ulimit -n");
+		return;
+	}
+	pid = fork();
+	if (pid == 0)
+		report(attempt, ends[1]);
+	close(ends[1]);
+	if (pid > 0) {
+		collect(pid, ends[0], out);
+	} else {
+		finding_set(out, FINDING_NO, "fork: %s", strerror(errno));
+		finding_advise(out, "see ulimit -u");
+	}
+	close(ends[0]);
+}
