@@ -19,6 +19,10 @@ HARK    := $(if $(filter rel,$(M)$(FLAVOUR)),$(BUILD)/hark,$(O)/hark)
 
 VERSION := $(shell cat VERSION)
 
+# make V=1 shows every command in full.
+Q := $(if $(V),,@)
+say = $(if $(V),:,printf '  %-7s %s\n' $(1) $(2))
+
 # -- How C is compiled --------------------------------------------------------
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wundef -Wvla -Wstrict-prototypes \
@@ -71,45 +75,47 @@ UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 all: $(HARK) docs
 
 $(O)/hosted/%.o: %.c Makefile VERSION
-	@mkdir -p $(@D)
-	$(CC) $(HOSTED) -c $< -o $@
+	@mkdir -p $(@D); $(call say,CC,$@)
+	$(Q)$(CC) $(HOSTED) -c $< -o $@
 
 $(O)/inside/%.o: %.c Makefile VERSION
-	@mkdir -p $(@D)
-	$(CC) $(INSIDE) -c $< -o $@
+	@mkdir -p $(@D); $(call say,CC,$@)
+	$(Q)$(CC) $(INSIDE) -c $< -o $@
 
 $(O)/inside/%.o: %.S Makefile
-	@mkdir -p $(@D)
-	$(CC) $(INSIDE) -c $< -o $@
+	@mkdir -p $(@D); $(call say,CC,$@)
+	$(Q)$(CC) $(INSIDE) -c $< -o $@
 
 # -- The image that goes into the target, carried inside hark -----------------
 
 $(O)/image.elf: $(INSIDE_OBJ) src/inside/image.ld
-	ld -T src/inside/image.ld -pie --no-dynamic-linker -z norelro \
+	@$(call say,LD,$@)
+	$(Q)ld -T src/inside/image.ld -pie --no-dynamic-linker -z norelro \
 		-z noexecstack --hash-style=sysv --gc-sections \
 		-Map $(O)/image.map $(INSIDE_OBJ) -o $@
-	tools/check-inside $@
+	$(Q)tools/check-inside $@
 
 $(O)/image.bin: $(O)/image.elf
-	objcopy -O binary -j .text $< $@
+	$(Q)objcopy -O binary -j .text $< $@
 
 $(O)/hosted/blob.o: src/outside/blob.S $(O)/image.bin
 	@mkdir -p $(@D)
-	$(CC) -DIMAGE_BIN='"$(O)/image.bin"' -c $< -o $@
+	$(Q)$(CC) -DIMAGE_BIN='"$(O)/image.bin"' -c $< -o $@
 
 # -- The tool -----------------------------------------------------------------
 
 $(O)/libhosted.a: $(HOSTED_OBJ) $(O)/hosted/blob.o
-	rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(HARK): $(O)/hosted/src/cli/main.o $(O)/libhosted.a
-	$(CC) $(SAN_$(M)) $(WRAP) -Wl,-z,relro,-z,now $^ $(LIBS) -o $@
+	@$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_$(M)) $(WRAP) -Wl,-z,relro,-z,now $^ $(LIBS) -o $@
 
 # Help, man pages and completion come from one table, through the tool itself.
 docs: $(BUILD)/docs/.made
 $(BUILD)/docs/.made: $(HARK)
 	@mkdir -p $(@D)
-	tools/make-docs $(HARK) $(@D)
+	$(Q)tools/make-docs $(HARK) $(@D)
 	@touch $@
 
 # -- Tests --------------------------------------------------------------------
@@ -125,7 +131,8 @@ $(O)/hosted/tests/unit/main.o: $(O)/unit_suites.h
 $(O)/hosted/tests/unit/%.o: HOSTED += -Itests/unit -Itools/x86
 
 $(O)/unit: $(UNIT_OBJ) $(O)/libhosted.a
-	$(CC) $(SAN_$(M)) $(WRAP) $^ $(TEST_LIBS) $(LIBS) -o $@
+	@$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_$(M)) $(WRAP) $^ $(TEST_LIBS) $(LIBS) -o $@
 
 unit: $(O)/unit
 
@@ -133,13 +140,13 @@ unit: $(O)/unit
 # needs its own flags says so in its first line: // build: -static ...
 guests: $(GUEST_SRC:tests/guests/%.c=$(BUILD)/guests/%)
 $(BUILD)/guests/%: tests/guests/%.c
-	@mkdir -p $(@D)
-	gcc -std=gnu17 -O2 -g -Wall -pthread $< -o $@ \
+	@mkdir -p $(@D); $(call say,GUEST,$@)
+	$(Q)gcc -std=gnu17 -O2 -g -Wall -pthread $< -o $@ \
 		$$(sed -n '1s,^// build:,,p' $<)
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/asan-clang/libhosted.a
-	@mkdir -p $(@D)
-	clang -std=gnu17 -g -O1 -D_GNU_SOURCE -Isrc -Iinclude $(SAN_asan) \
+	@mkdir -p $(@D); $(call say,FUZZ,$@)
+	$(Q)clang -std=gnu17 -g -O1 -D_GNU_SOURCE -Isrc -Iinclude $(SAN_asan) \
 		-fsanitize=fuzzer $(WRAP) $< $(BUILD)/asan-clang/libhosted.a $(LIBS) -o $@
 $(BUILD)/asan-clang/libhosted.a: FORCE
 	$(MAKE) M=asan CC=clang $@
@@ -178,8 +185,8 @@ format-check:
 TIDY_SRC := $(HOSTED_SRC) $(wildcard src/inside/*.c) src/cli/main.c
 tidy: $(TIDY_SRC:%=$(BUILD)/tidy/%.ok)
 $(BUILD)/tidy/%.ok: % .clang-tidy
-	@mkdir -p $(@D)
-	clang-tidy --quiet $< -- -std=gnu17 -Isrc -Iinclude -D_GNU_SOURCE \
+	@mkdir -p $(@D); $(call say,TIDY,$<)
+	$(Q)clang-tidy --quiet $< -- -std=gnu17 -Isrc -Iinclude -D_GNU_SOURCE \
 		-mfsgsbase -DHARK_VERSION='"$(VERSION)"' 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@

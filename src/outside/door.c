@@ -22,7 +22,7 @@
 
 extern const uint8_t blob_start[], blob_end[];
 
-enum { LEAVE_AT = 8, STOP_LIMIT_S = 3 }; /* inside/entry.S: .quad at 8 */
+enum { LEAVE_AT = 2, STOP_LIMIT_S = 3 }; /* inside/entry.S */
 
 _Static_assert(sizeof(struct wire_regs) == sizeof(struct user_regs_struct),
 	       "slots hold what ptrace gives");

@@ -125,6 +125,8 @@ static _Noreturn void become(const struct launch *plan, const char *path,
 	close_end(&p->go[1]);
 	close_end(&p->failed[0]);
 	if (read(p->go[0], &c, 1) == 1) {
+		if (plan->ignore_chld)
+			signal(SIGCHLD, SIG_IGN);
 		sigprocmask(SIG_SETMASK, plan->mask, NULL);
 		execvp(path, plan->argv);
 		e = errno;

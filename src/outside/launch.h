@@ -15,6 +15,7 @@
 struct launch {
 	char *const *argv;    /* borrowed; argv[0] is searched in PATH */
 	const sigset_t *mask; /* borrowed: the mask the program gets */
+	int ignore_chld;      /* SIGCHLD was ignored when hark began */
 	long ptrace_options;  /* besides those that starting needs */
 	int beside; /* -D: this very process becomes the program, and hark
 		     * goes on in another; launch_start returns only there */

@@ -1,0 +1,79 @@
+/* outside/file.h - write and read chunk files (wire/file.h). Hosted.
+ *
+ * A writer puts each chunk into the file by one system call, so that being
+ * killed costs at most the chunk being written. A reader believes nothing:
+ * every length is checked before it is used, every byte is under a checksum.
+ * Both work on files and on pipes. */
+#ifndef OUTSIDE_FILE_H
+#define OUTSIDE_FILE_H
+
+#include "base/err.h"
+#include "wire/file.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* -- Writing -- */
+
+struct file_writer;
+
+/* A new file, mode 0600, never through a symbolic link; one that exists is
+ * refused, or replaced if force is not 0. "-" is standard output. */
+int file_create(const char *path, int force, struct file_writer **out,
+		struct hark_err *err);
+/* The same on a descriptor that is the caller's to close. */
+int file_create_fd(int fd, const char *name, struct file_writer **out,
+		   struct hark_err *err);
+int file_put(struct file_writer *w, enum wire_chunk_type type, uint32_t process,
+	     uint32_t thread, const void *bytes, size_t len,
+	     struct hark_err *err);
+uint64_t file_written(const struct file_writer *w);
+/* Closes; what was put is in the file or an error has said that it is not. */
+void file_writer_close(struct file_writer *w);
+
+/* -- Reading -- */
+
+struct file_reader;
+
+enum file_status {
+	FILE_CHUNK,   /* one was read */
+	FILE_END,     /* the end, after an END chunk */
+	FILE_CUT,     /* no more, though no END chunk was seen */
+	FILE_DAMAGED, /* not what was written: nothing after this is read */
+};
+
+struct file_chunk {
+	enum wire_chunk_type type;
+	uint32_t process, thread;
+	uint64_t number;
+	const uint8_t *bytes; /* decompressed; the reader's, until the next */
+	size_t len;
+};
+
+/* "-" is standard input. */
+int file_open(const char *path, struct file_reader **out, struct hark_err *err);
+int file_open_fd(int fd, const char *name, struct file_reader **out,
+		 struct hark_err *err);
+/* For FILE_DAMAGED err says where and what. */
+enum file_status file_next(struct file_reader *r, struct file_chunk *out,
+			   struct hark_err *err);
+uint64_t file_position(const struct file_reader *r); /* bytes read and good */
+void file_reader_close(struct file_reader *r);
+
+/* -- The text of META and END chunks: lines `key=value` -- */
+
+struct file_text {
+	char *at;	  /* owned */
+	size_t len, size; /* len < size; kept NUL-terminated */
+	int failed;	  /* out of memory: sticky */
+};
+void file_text_add(struct file_text *t, const char *key, const char *value);
+void file_text_number(struct file_text *t, const char *key, int64_t value);
+void file_text_free(struct file_text *t);
+
+/* Walks the lines of a chunk: at is 0 first. value is unescaped in place into
+ * buffer; returns 1, or 0 at the end. Lines that are none are passed over. */
+int file_text_next(const struct file_chunk *c, size_t *at, char *key,
+		   size_t key_size, char *value, size_t value_size);
+
+#endif

@@ -1,0 +1,428 @@
+/* outside/follow.c - stay with a tree of processes.
+ *
+ * One loop over what waitpid reports. Row: what a stop is. What is done with
+ * it stands beside it, and always ends with the task running again:
+ *
+ *   first stop of a new task      it passes; go on
+ *   fork, vfork, clone event      go on (the child reports itself)
+ *   entry of execve               privileged file: let go; else go on
+ *   exec event                    go on to the end of execve
+ *   end of execve                 it passes; go on
+ *   group stop                    stay stopped, listen for SIGCONT
+ *   signal                        deliver it
+ *   any other                     go on
+ *
+ * F1  A task is let go (PTRACE_DETACH) only at a stop, and then forgotten.
+ * F2  exec from a thread that is not the leader reports under the leader's
+ *     number; the others of that process are gone, some without a word. So
+ *     the table is only a memory of who passed: an unknown number is new, a
+ *     forgotten one does no harm.
+ * F3  Judging execve at its entry needs a stop at every system call. Root's
+ *     tracees keep their privilege, so as root only events stop them. */
+#include "outside/follow.h"
+
+#include "outside/attach.h"
+#include "outside/proc.h"
+#include "outside/refuse.h"
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct task {
+	pid_t tid;
+	uint8_t executing; /* between the exec event and the end of execve */
+};
+
+struct follow {
+	const struct native_watch *watch; /* borrowed */
+	pid_t root;
+	int root_status;    /* -1 while it lives */
+	int every_call;	    /* F3 */
+	struct task *tasks; /* owned */
+	int n, size;
+};
+
+enum {
+	FOLLOW_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC |
+			 PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+			 PTRACE_O_TRACECLONE,
+};
+
+/* -- Who is here -- */
+
+static struct task *find(struct follow *f, pid_t tid)
+{
+	for (int i = 0; i < f->n; i++)
+		if (f->tasks[i].tid == tid)
+			return &f->tasks[i];
+	return NULL;
+}
+
+static struct task *add(struct follow *f, pid_t tid)
+{
+	if (f->n == f->size) {
+		int size = f->size == 0 ? 16 : 2 * f->size;
+		struct task *more =
+		    realloc(f->tasks, (size_t)size * sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		f->tasks = more;
+		f->size = size;
+	}
+	f->tasks[f->n] = (struct task){.tid = tid};
+	return &f->tasks[f->n++];
+}
+
+static void forget(struct follow *f, pid_t tid)
+{
+	struct task *t = find(f, tid);
+
+	if (t != NULL)
+		*t = f->tasks[--f->n];
+}
+
+static pid_t process_of(pid_t tid)
+{
+	uint64_t tgid = 0;
+
+	return proc_status(tid, 0, "Tgid", 10, &tgid) == 0 ? (pid_t)tgid : tid;
+}
+
+static void go_on(const struct follow *f, pid_t tid, int signal)
+{
+	ptrace(f->every_call ? PTRACE_SYSCALL : PTRACE_CONT, tid, 0,
+	       (long)signal);
+}
+
+/* Let a task go; it runs on unobserved. */
+static void let_go(struct follow *f, pid_t tid, const char *why)
+{
+	char text[600];
+
+	if (why != NULL) {
+		snprintf(text, sizeof text,
+			 "process %d runs unobserved from here: %s",
+			 process_of(tid), why);
+		f->watch->note(f->watch->ctx, text);
+	}
+	ptrace(PTRACE_DETACH, tid, 0, 0);
+	forget(f, tid);
+}
+
+/* -- Passing -- */
+
+/* The task is stopped; whatever comes of it, it runs again afterwards. */
+static void pass_and_go_on(struct follow *f, pid_t tid)
+{
+	struct hark_err err = {0};
+
+	if (native_pass(process_of(tid), &tid, 1, f->watch, &err) == 0 ||
+	    err.code == HARK_EGONE) {
+		go_on(f, tid, 0);
+		return;
+	}
+	let_go(f, tid, err.text);
+}
+
+/* -- Judging an execve before it happens -- */
+
+/* A path in the target's memory, as far as it can be read. */
+static int read_path(pid_t tid, uint64_t at, char *out, size_t size)
+{
+	enum { PAGE = 4096 };
+	size_t done = 0;
+
+	while (done + 1 < size) {
+		size_t piece = PAGE - (at + done) % PAGE;
+		struct iovec here, there;
+
+		if (piece > size - 1 - done)
+			piece = size - 1 - done;
+		here = (struct iovec){out + done, piece};
+		there = (struct iovec){(void *)(at + done), piece};
+		if (process_vm_readv(tid, &here, 1, &there, 1, 0) !=
+		    (ssize_t)piece)
+			return -1;
+		if (memchr(out + done, '\0', piece) != NULL)
+			return 0;
+		done += piece;
+	}
+	return -1;
+}
+
+/* The directory that a relative path starts from, in the target's eyes. */
+static int base_dir(pid_t tid, const char *path, int dirfd)
+{
+	char name[40];
+
+	if (path[0] == '/')
+		return proc_open(tid, 0, "root", O_PATH | O_DIRECTORY);
+	if (dirfd == AT_FDCWD)
+		return proc_open(tid, 0, "cwd", O_PATH | O_DIRECTORY);
+	snprintf(name, sizeof name, "fd/%d", dirfd);
+	return proc_open(tid, 0, name, O_PATH);
+}
+
+static int privileged_at(pid_t tid, int dirfd, uint64_t path_at, int flags)
+{
+	char path[4096], itself[64];
+	int base, yes;
+
+	if (read_path(tid, path_at, path, sizeof path) < 0)
+		return 0;
+	if (path[0] == '\0' && (flags & AT_EMPTY_PATH) != 0) {
+		snprintf(itself, sizeof itself, "/proc/%d/fd/%d", tid, dirfd);
+		return refuse_privileged(AT_FDCWD, itself);
+	}
+	base = base_dir(tid, path, dirfd);
+	if (base < 0)
+		return 0;
+	yes = refuse_privileged(base, path[0] == '/' ? path + 1 : path);
+	close(base);
+	return yes;
+}
+
+static int executes_privileged(pid_t tid)
+{
+	struct __ptrace_syscall_info info;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) <= 0 ||
+	    info.op != PTRACE_SYSCALL_INFO_ENTRY)
+		return 0;
+	if (info.entry.nr == SYS_execve)
+		return privileged_at(tid, AT_FDCWD, info.entry.args[0], 0);
+	if (info.entry.nr == SYS_execveat)
+		return privileged_at(tid, (int)info.entry.args[0],
+				     info.entry.args[1],
+				     (int)info.entry.args[4]);
+	return 0;
+}
+
+/* -- Stops -- */
+
+static int is_group_stop(int status)
+{
+	int sig = WSTOPSIG(status);
+
+	return tracee_is_event_stop(status) &&
+	       (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN ||
+		sig == SIGTTOU);
+}
+
+static void at_system_call(struct follow *f, struct task *t)
+{
+	if (t->executing) {
+		t->executing = 0;
+		pass_and_go_on(f, t->tid);
+	} else if (executes_privileged(t->tid)) {
+		let_go(f, t->tid,
+		       "it executes a program that is set-uid, set-gid or has "
+		       "file capabilities");
+	} else {
+		go_on(f, t->tid, 0);
+	}
+}
+
+static void at_exec(struct follow *f, struct task *t)
+{
+	unsigned long former = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &former) == 0 &&
+	    (pid_t)former != t->tid) {
+		pid_t tid = t->tid;
+
+		forget(f, (pid_t)former);
+		t = find(f, tid); /* the table moved */
+	}
+	t->executing = 1;
+	ptrace(PTRACE_SYSCALL, t->tid, 0, 0);
+}
+
+static void at_stop(struct follow *f, struct task *t, int status)
+{
+	if (tracee_is_syscall_stop(status))
+		at_system_call(f, t);
+	else if (tracee_event(status) == PTRACE_EVENT_EXEC)
+		at_exec(f, t);
+	else if (is_group_stop(status))
+		ptrace(PTRACE_LISTEN, t->tid, 0, 0);
+	else
+		go_on(f, t->tid,
+		      tracee_event(status) == 0 ? WSTOPSIG(status) : 0);
+}
+
+/* A number not seen before: a child at its first stop, or (F2) a program just
+ * executed by a thread that was not the leader. */
+static void at_first_stop(struct follow *f, pid_t tid, int status)
+{
+	struct task *t = add(f, tid);
+
+	if (t == NULL)
+		let_go(f, tid, "out of memory");
+	else if (tracee_is_event_stop(status) && !is_group_stop(status))
+		pass_and_go_on(f, tid);
+	else
+		at_stop(f, t, status);
+}
+
+static void report(struct follow *f, pid_t tid, int status)
+{
+	struct task *t = find(f, tid);
+
+	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		if (tid == f->root)
+			f->root_status = status;
+		forget(f, tid);
+	} else if (t == NULL) {
+		at_first_stop(f, tid, status);
+	} else {
+		at_stop(f, t, status);
+	}
+}
+
+enum follow_status follow_step(struct follow *f)
+{
+	for (;;) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+
+		if (tid == 0)
+			return FOLLOW_ON;
+		if (tid < 0 && errno == EINTR)
+			continue;
+		if (tid < 0)
+			return FOLLOW_DONE;
+		report(f, tid, status);
+	}
+}
+
+/* -- Life -- */
+
+static struct follow *follow_new(const struct native_watch *w,
+				 struct hark_err *err)
+{
+	struct follow *f = calloc(1, sizeof *f);
+
+	if (f == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+		return NULL;
+	}
+	f->watch = w;
+	f->root_status = -1;
+	f->every_call = geteuid() != 0;
+	return f;
+}
+
+int follow_start(const struct launch *plan, const struct native_watch *w,
+		 struct follow **out, struct hark_err *err)
+{
+	struct follow *f = follow_new(w, err);
+	struct launch with = *plan;
+
+	if (f == NULL)
+		return -1;
+	with.ptrace_options |= FOLLOW_OPTIONS;
+	if (launch_start(&with, &f->root, err) < 0) {
+		free(f);
+		return -1;
+	}
+	if (add(f, f->root) == NULL ||
+	    native_pass(f->root, &f->root, 1, w, err) < 0) {
+		kill(f->root, SIGKILL);
+		waitpid(f->root, NULL, __WALL);
+		follow_close(f);
+		return -1;
+	}
+	/* It runs now; from here on it does not die with hark. */
+	ptrace(PTRACE_SETOPTIONS, f->root, 0, (long)FOLLOW_OPTIONS);
+	go_on(f, f->root, 0);
+	*out = f;
+	return 0;
+}
+
+int follow_attach(pid_t pid, const struct native_watch *w, struct follow **out,
+		  struct hark_err *err)
+{
+	struct follow *f = follow_new(w, err);
+	pid_t *tids = NULL;
+	struct door d;
+	int n, rc = -1;
+
+	if (f == NULL)
+		return -1;
+	if (attach_open(&d, pid, err) < 0) {
+		free(f);
+		return -1;
+	}
+	n = d.n_threads;
+	tids = calloc((size_t)n, sizeof *tids);
+	if (tids == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+		goto out;
+	}
+	for (int i = 0; i < n; i++) {
+		tids[i] = d.threads[i].tid;
+		if (add(f, tids[i]) == NULL) {
+			err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+			goto out;
+		}
+	}
+	if (native_pass(pid, tids, n, w, err) < 0)
+		goto out;
+	f->root = pid;
+	rc = 0;
+out:
+	if (rc < 0) {
+		attach_close(&d);
+		free(f->tasks);
+		free(f);
+	} else {
+		door_fini(&d); /* the threads stay ours */
+		for (int i = 0; i < n; i++) {
+			ptrace(PTRACE_SETOPTIONS, tids[i], 0,
+			       (long)FOLLOW_OPTIONS);
+			go_on(f, tids[i], 0);
+		}
+		*out = f;
+	}
+	free(tids);
+	return rc;
+}
+
+pid_t follow_root(const struct follow *f)
+{
+	return f->root;
+}
+
+int follow_exit_status(const struct follow *f)
+{
+	return f->root_status;
+}
+
+void follow_close(struct follow *f)
+{
+	enum { LIMIT_NS = 1000000000 };
+	struct hark_err ignored;
+
+	if (f == NULL)
+		return;
+	for (int i = 0; i < f->n; i++) {
+		pid_t tid = f->tasks[i].tid;
+
+		if (tracee_stop(tid, tracee_now_ns() + LIMIT_NS, &ignored) == 0)
+			ptrace(PTRACE_DETACH, tid, 0, 0);
+	}
+	free(f->tasks);
+	free(f);
+}

@@ -1,0 +1,74 @@
+/* outside/supervise.c - signals on their way to the program, and its end. */
+#include "outside/supervise.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Job control and faults of hark's own stay as they are. */
+static void hold_set(sigset_t *out)
+{
+	static const int let_through[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT,
+					  SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,
+					  SIGTRAP, SIGABRT, SIGSYS};
+
+	sigfillset(out);
+	for (size_t i = 0; i < sizeof let_through / sizeof let_through[0]; i++)
+		sigdelset(out, let_through[i]);
+}
+
+void supervise_begin(struct supervise *s)
+{
+	struct sigaction old, dfl = {.sa_handler = SIG_DFL};
+	sigset_t hold;
+
+	sigaction(SIGCHLD, &dfl, &old);
+	s->chld_was_ignored = old.sa_handler == SIG_IGN;
+	hold_set(&hold);
+	sigprocmask(SIG_BLOCK, &hold, &s->before);
+}
+
+void supervise_end(const struct supervise *s)
+{
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
+int supervise_wait(pid_t pid)
+{
+	siginfo_t info;
+	sigset_t hold;
+	int sig;
+
+	hold_set(&hold);
+	do {
+		sig = sigwaitinfo(&hold, &info);
+	} while (sig < 0 && errno == EINTR);
+	if (sig <= 0 || sig == SIGCHLD)
+		return 0;
+	if (pid != 0 && (info.si_code == SI_USER || info.si_code == SI_QUEUE ||
+			 info.si_code == SI_TKILL))
+		kill(pid, sig);
+	return sig;
+}
+
+void supervise_exit_as(int wait_status)
+{
+	const struct rlimit none = {0, 0};
+	int sig;
+	sigset_t one;
+
+	if (WIFEXITED(wait_status))
+		_exit(WEXITSTATUS(wait_status));
+	sig = WTERMSIG(wait_status);
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* nor one through a pipe */
+	signal(sig, SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	kill(getpid(), sig);
+	_exit(128 + sig); /* a signal that does not kill: cannot happen */
+}

@@ -1,0 +1,29 @@
+/* outside/supervise.h - be a good parent of the program, and end as it did.
+ *
+ * While hark works it must not be interrupted halfway; while the program runs,
+ * signals that somebody sends to hark are meant for the program. Hosted. */
+#ifndef OUTSIDE_SUPERVISE_H
+#define OUTSIDE_SUPERVISE_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+struct supervise {
+	sigset_t before;      /* the mask hark was given: the program's */
+	int chld_was_ignored; /* likewise SIGCHLD */
+};
+
+/* From now on signals wait; SIGCHLD is not ignored. */
+void supervise_begin(struct supervise *s);
+void supervise_end(const struct supervise *s);
+
+/* Waits for the next signal: SIGCHLD returns 0. One that somebody sent to hark
+ * is passed on to pid (if not 0) and returned; one that the terminal sent has
+ * reached the program too, and is only returned. */
+int supervise_wait(pid_t pid);
+
+/* Ends hark as the program ended: the same status, or the same signal (but
+ * no core of hark's own). */
+_Noreturn void supervise_exit_as(int wait_status);
+
+#endif

@@ -1,0 +1,65 @@
+/* wire/file.h - the bytes of every file that hark writes.
+ *
+ * A file is a header and then chunks, all little-endian, each with its own
+ * checksum, so that a file cut off anywhere is readable up to its last whole
+ * chunk. docs/format.md describes it byte by byte. Pure layouts; released
+ * layouts only grow. */
+#ifndef WIRE_FILE_H
+#define WIRE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* 89 'H' 'A' 'R' 'K' 0d 0a 1a: no text, and damaged by what damages text. */
+#define WIRE_FILE_MAGIC 0x1a0a0d4b52414889ull
+#define WIRE_CHUNK_MARK 0x6b6e6863u /* "chnk" */
+
+enum { WIRE_FILE_VERSION = 1 };
+
+struct wire_file {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;	/* of this header */
+	uint64_t id;	/* random: one file from another */
+	uint64_t check; /* XXH3-64 of the bytes before */
+};
+_Static_assert(sizeof(struct wire_file) == 32, "file layout");
+
+enum wire_chunk_type {
+	WIRE_CHUNK_META = 1, /* text: what, where, when; `key=value` lines */
+	WIRE_CHUNK_DATA = 2, /* bytes of one thread, in its order */
+	WIRE_CHUNK_END = 3,  /* text: how it ended; nothing follows */
+};
+
+enum { WIRE_CHUNK_ZSTD = 1 }; /* flags: the payload is one zstd frame */
+
+/* No chunk is larger than this, stored or plain: readers refuse it before
+ * they allocate. */
+enum { WIRE_CHUNK_MAX = 64 << 20 };
+
+/* Two checksums: a length is believed only once the header's own is right, so
+ * that a damaged length is not mistaken for a file that was cut off. */
+struct wire_file_chunk {
+	uint32_t mark;
+	uint16_t type;
+	uint16_t flags;
+	uint32_t process, thread; /* numbers from 1; 0: of the whole file */
+	uint64_t number;	  /* chunks count from 0 */
+	uint32_t stored;	  /* bytes of payload that follow */
+	uint32_t plain;		  /* bytes once decompressed */
+	uint64_t check;		  /* XXH3-64 of the payload as stored */
+	uint64_t head_check;	  /* XXH3-64 of the bytes of this before */
+};
+_Static_assert(sizeof(struct wire_file_chunk) == 48, "file layout");
+_Static_assert(offsetof(struct wire_file_chunk, head_check) == 40,
+	       "file layout");
+
+/* Zero bytes follow the payload up to a multiple of this. */
+enum { WIRE_CHUNK_ALIGN = 8 };
+
+static inline uint32_t wire_chunk_padding(uint32_t stored)
+{
+	return -stored & (WIRE_CHUNK_ALIGN - 1);
+}
+
+#endif
