@@ -128,7 +128,7 @@ $(O)/unit_suites.h: $(UNIT_SRC) Makefile
 
 $(O)/hosted/tests/unit/main.o: HOSTED += -I$(O)
 $(O)/hosted/tests/unit/main.o: $(O)/unit_suites.h
-$(O)/hosted/tests/unit/%.o: HOSTED += -Itests/unit -Itools/x86
+$(O)/hosted/tests/unit/%.o: HOSTED += -Itests/unit -Itools/x86 -Wno-missing-prototypes
 
 $(O)/unit: $(UNIT_OBJ) $(O)/libhosted.a
 	@$(call say,LINK,$@)
