@@ -80,7 +80,7 @@ int cmd_doctor(const struct cli_args *args)
 
 	memset(found, 0, sizeof found);
 	for (size_t i = 0; probes[i].key != NULL; i++) {
-		trial_run(probes[i].attempt, &found[i]);
+		trial_run(probes[i].attempt, PROBE_LIMIT_MS, &found[i]);
 		works = works && !is_fatal(&probes[i], &found[i]);
 	}
 	if (args_flag(args, "json"))

@@ -63,7 +63,7 @@ static const char bash_head[] =
     "_hark()\n"
     "{\n"
     "	local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
-    "	local i option= kind= words= operand=0\n"
+    "	local i kind='' words='' operand=0\n"
     "\n"
     "	COMPREPLY=()\n"
     "	if [ \"$COMP_CWORD\" -gt 1 ]; then\n"
@@ -101,11 +101,11 @@ static const char bash_head[] =
     "		[ -n \"$kind\" ] || continue\n"
     "		[ \"${COMP_WORDS[i + 1]}\" != = ] || ((i++))\n"
     "		if ((i == COMP_CWORD)); then\n"
-    "			cur= && return\n"
+    "			cur='' && return\n"
     "		elif ((i + 1 == COMP_CWORD)); then\n"
     "			return\n"
     "		fi\n"
-    "		kind= && ((i++))\n"
+    "		kind='' && ((i++))\n"
     "	done\n"
     "	if ((operand == 0)) && [[ $cur == -* ]]; then\n"
     "		kind=words words=$(_hark_options \"$command\")\n"
@@ -146,7 +146,7 @@ static void bash_kind(FILE *out, enum cli_value value, const char *choices)
 {
 	switch (value) {
 	case CLI_IS_FILE:
-		fputs("kind=file", out);
+		fputs("kind='file'", out);
 		break;
 	case CLI_IS_PID:
 		fputs("kind=pid", out);
@@ -190,7 +190,7 @@ static void bash_values(FILE *out)
 			fputs(" ;;\n", out);
 		}
 	}
-	fputs("\t*) kind= ;;\n\tesac\n}\n\n", out);
+	fputs("\t*) kind='' ;;\n\tesac\n}\n\n", out);
 }
 
 static void bash_operands(FILE *out)
@@ -383,7 +383,7 @@ static void fish_option(FILE *out, const struct cli_row *c,
 		fprintf(out, " -s %c", o->letter);
 	fprintf(out, " -l %s", o->name);
 	if (o->value != CLI_IS_FLAG)
-		fputs(" -r", out);
+		fputs(o->value == CLI_IS_FILE ? " -r" : " -x", out);
 	fish_action(out, o->value, o->arg);
 	fputs(" -d '", out);
 	put_quoted(out, o->text);

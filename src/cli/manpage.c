@@ -12,7 +12,7 @@
 /* When the text of the table was last looked through. */
 #define MANUAL_DATE "2026-11-15"
 
-enum { LINE_WIDTH = 78 };
+enum { LINE_WIDTH = 68 };
 
 static void put_some(FILE *out, const char *text, size_t len)
 {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PROBE_MAX = 32 };
+enum { PROBE_MAX = 32, PROBE_LIMIT_MS = 3000 };
 
 struct probe {
 	const char *key;   /* in JSON: stable */

@@ -8,9 +8,9 @@
  *
  * R1  A trial writes its finding in one piece and ends; a child that ends
  *     without one was killed, and by what is told.
- * R2  After TRIAL_LIMIT_MS the whole process group is killed, so an attempt may
- *     wait for its own child without a limit.
- * R3  Should hark die, the kernel kills the trial. */
+ * R2  When its time is over the whole process group is killed, so an attempt
+ * may wait for its own child without a limit. R3  Should hark die, the kernel
+ * kills the trial. */
 #include "cli/trial.h"
 
 #include <errno.h>
@@ -82,10 +82,10 @@ static int64_t now_ms(void)
 }
 
 /* Waits for something to read, or for the other end to close; 0: too late. */
-static int wait_readable(int fd)
+static int wait_readable(int fd, int limit_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int64_t end = now_ms() + TRIAL_LIMIT_MS;
+	int64_t end = now_ms() + limit_ms;
 	int rc;
 
 	do {
@@ -116,19 +116,18 @@ static void found_death(struct finding *out, int status)
 	}
 }
 
-static void found_silence(struct finding *out)
+static void found_silence(struct finding *out, int limit_ms)
 {
 	*out = (struct finding){.state = FINDING_NO};
-	finding_set(out, FINDING_NO, "no answer within %d seconds",
-		    TRIAL_LIMIT_MS / 1000);
+	finding_set(out, FINDING_NO, "no answer within %d ms", limit_ms);
 }
 
 /* In the parent: R2. Its number stays taken until it is waited for, so that
  * nobody else is killed. */
-static void collect(pid_t pid, int from, struct finding *out)
+static void collect(pid_t pid, int from, int limit_ms, struct finding *out)
 {
 	struct finding f;
-	int ready = wait_readable(from), status = 0;
+	int ready = wait_readable(from, limit_ms), status = 0;
 	ssize_t n = ready > 0 ? read(from, &f, sizeof f) : 0;
 	siginfo_t end;
 
@@ -145,10 +144,10 @@ static void collect(pid_t pid, int from, struct finding *out)
 	else if (ready > 0)
 		found_death(out, status);
 	else
-		found_silence(out);
+		found_silence(out, limit_ms);
 }
 
-void trial_run(trial_fn *attempt, struct finding *out)
+void trial_run(trial_fn *attempt, int limit_ms, struct finding *out)
 {
 	int ends[2];
 	pid_t pid;
@@ -163,7 +162,7 @@ void trial_run(trial_fn *attempt, struct finding *out)
 		report(attempt, ends[1]);
 	close(ends[1]);
 	if (pid > 0) {
-		collect(pid, ends[0], out);
+		collect(pid, ends[0], limit_ms, out);
 	} else {
 		finding_set(out, FINDING_NO, "fork: %s", strerror(errno));
 		finding_advise(out, "see ulimit -u");

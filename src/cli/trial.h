@@ -1,12 +1,10 @@
 /* cli/trial.h - tries something in a child, so that nothing can go wrong.
  *
  * Whatever a filter, a security module or a broken program does to the child is
- * a finding, not a failure; it takes TRIAL_LIMIT_MS at most, and nothing is
- * left behind. */
+ * a finding, not a failure; it takes as long as it may and not longer, and
+ * nothing is left behind. */
 #ifndef CLI_TRIAL_H
 #define CLI_TRIAL_H
-
-enum { TRIAL_LIMIT_MS = 3000 };
 
 enum finding_state { FINDING_OK, FINDING_LIMITED, FINDING_NO };
 
@@ -19,7 +17,7 @@ struct finding {
 typedef void trial_fn(struct finding *out);
 
 /* Never fails: what went wrong is the finding. */
-void trial_run(trial_fn *attempt, struct finding *out);
+void trial_run(trial_fn *attempt, int limit_ms, struct finding *out);
 
 void finding_set(struct finding *out, enum finding_state state,
 		 const char *format, ...) __attribute__((format(printf, 3, 4)));
