@@ -3,11 +3,11 @@
 A way turns a command into another command that runs it.  To measure one more
 instrument or peer, add one entry to WAYS; nothing else knows their names.
 
-A way is *absent* when its tool is not installed, or when hark does not have
-the subcommand (yet); it is *broken* when the tool is there and cannot run
-even a trivial program.  Both are told in one line and never passed over: a
-broken way of hark's own, or an absent one that was asked for by name, makes
-the whole run fail.
+A way is *absent* when its tool is not installed, when hark does not have the
+subcommand or option, or when hark says that it is not "there yet"; it is
+*broken* when the tool is there and cannot run even a trivial program.  Both
+are told in one line and never passed over: a broken way of hark's own, or an
+absent one that was asked for by name, makes the whole run fail.
 
 Every run has a scratch folder of its own, empty at first, which is also where
 HARK_DIR and its like point and what {scratch} in a command stands for: what
@@ -89,7 +89,7 @@ def hark_ways(hark: str) -> list[Way]:
             "the door alone: the image is in, the program runs itself"),
         way("run-native-f", "run --native", "run --native -q -f",
             "the same, following children and execs"),
-        way("run", "run --stats", "run -q", "the virtual processor alone"),
+        way("run", "run", "run -q", "the virtual processor alone"),
         way("record", "record", "record -q", "time-travel recording"),
         Way("verify", "replay of a whole recording on one cpu",
             instead(f"{h} verify -q -j 1"), hark, "", "verify", record, True),
@@ -145,6 +145,11 @@ def why_absent(way: Way) -> str:
     if way.ours:
         return why_unknown(way.tool, *way.option.split())
     return ""
+
+
+def not_yet(way: Way, trouble: str) -> bool:
+    """Does hark itself say that this is still to come?"""
+    return way.ours and "there yet" in trouble
 
 
 def why_unknown(hark: str, subcommand: str, option: str = "") -> str:

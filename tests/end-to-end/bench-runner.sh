@@ -3,7 +3,7 @@
 # that was spent is counted, and what is not there is named.  The tools that
 # are measured here are scripts with a known fault or a known price.
 . "$(dirname "$0")/lib.sh"
-plan 34
+plan 37
 unset BENCH
 
 # bench ARGS...: a quick run with its own results; the tables are in $out.
@@ -215,12 +215,12 @@ bench --programs gzip --ways native --way-command hopeless="$T/hopeless"
 like "a tool that cannot run anything is called broken, and why" "$out" \
 	'way hopeless: broken, .*: exit status 9: cannot do that'
 mkdir bin
-for name in gcc as ld gzip; do
+for name in sh sleep gcc as ld gzip; do
 	ln -s "$(command -v $name)" "bin/$name"
 done
-try env PATH="$T/bin" "$(python 'import sys; print(sys.executable)')" \
-	"$ROOT/bench/run" \
-	--out "$T/out" --hark "$T/no-hark" --list
+python=$(python 'import sys; print(sys.executable)')
+try env PATH="$T/bin" "$python" "$ROOT/bench/run" --out "$T/out" \
+	--hark "$T/no-hark" --list
 like "a missing program is named with its package" "$status $out" \
 	'^0 .*program pigz-2t: missing: pigz \(apt-get install pigz\)'
 like "a missing peer and a missing hark are named" "$out" \
@@ -231,14 +231,18 @@ like "arguments are also read from BENCH; an unknown name is an error" \
 
 # -- hark itself --------------------------------------------------------------
 
-# A stand-in that knows `run --native`: a start costs 10 ms and more, and a
-# visit stops its target for 50 ms.
+# A stand-in that knows only `run --native`: a start costs 10 ms and more, and
+# a visit stops its target for 50 ms.
 tool hark <<END
 [ "\$1" = run ] || exit 125
 shift
 if [ "\$1" = --help ]; then
 	echo "usage: hark run [--native] [-f]"
 	exit
+fi
+if [ "\$1" != --native ]; then
+	[ -e "$T/clumsy" ] || echo "hark: run: only --native is there yet" >&2
+	exit 125
 fi
 while :; do
 	case \$1 in
@@ -251,9 +255,12 @@ while :; do
 	esac
 done
 END
-bench --programs gzip --hark "$T/hark" --ways run-native,run,record
-like "the ways of hark are found by what it says it can do" "$status $out" \
-	'^1 .*way run: absent: .* has no --stats.*way record: absent: .*has no .record.*program +native +run-native'
+bench --programs fib --hark "$T/hark" --ways run-native,run-native-f
+like "what hark can do is measured" "$status $out" \
+	'^0 .*program +native +run-native +run-native-f'
+bench --programs fib --hark "$T/hark" --ways run-native,record
+like "what hark does not know is absent, and missed when it was asked for" \
+	"$status $out" '^1 .*way record: absent: .*has no .record'
 door() {
 	try "$ROOT/bench/door" --out "$T/out" --hark "$T/hark" -n 10 \
 		--cycles 3 --threads 1,4 --no-peers "$@"
@@ -279,7 +286,18 @@ for visits in d["attach"]:
     assert min(visits["pause_us"]) >= (50000 if visits["threads"] == 1
                                        else 25000)
     assert min(visits["idle_pause_us"]) < min(visits["pause_us"])'
+# without PATH there are no peers, which would only cost time
+alone() {
+	try env PATH="$T/bin" "$python" "$ROOT/bench/run" --out "$T/out" \
+		--size S --repeat 1 --programs fib --hark "$T/hark"
+}
+alone
+like "what hark says is not there yet is absent, and that is no fault" \
+	"$status $out" '^0 .*way run: absent: .*only --native is there yet'
 touch clumsy
+alone
+like "a hark that cannot do what it knows is broken, and the run fails" \
+	"$status $out" '^1 .*way run: broken, .*: exit status 125'
 door
 like "a target that does not survive its visitor is wrong" "$status $out" \
 	'^1 .*WRONG: the target ended with -11'
