@@ -21,6 +21,13 @@ $(X86O)/gen: $(addprefix $(X86O)/,gen.o oracle.o cell.o)
 $(X86O)/compare: $(addprefix $(X86O)/,compare.o oracle.o cell.o) $(X86_CORE)
 	$(CC) $^ -lZydis -o $@
 
+$(X86O)/cpu_enter.o: tools/x86/cpu_enter.S tools/x86/cpu.h
+	@mkdir -p $(@D)
+	$(CC) -Itools/x86 -c $< -o $@
+
+$(X86O)/sift: $(addprefix $(X86O)/,sift.o cpu.o cpu_enter.o oracle.o cell.o) $(X86_CORE)
+	$(CC) $^ -lZydis -o $@
+
 $(X86O)/tables.h: $(X86O)/gen
 	$(X86O)/gen > $@.new && mv $@.new $@
 
