@@ -153,6 +153,7 @@ $(BUILD)/asan-clang/libhosted.a: FORCE
 fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 include tools/x86/x86.mk
+include tests/x86/relocate.mk
 
 check: setup
 	$(MAKE) all unit guests
