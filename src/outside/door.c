@@ -42,19 +42,12 @@ static size_t blob_len(void)
 
 /* -- Life -- */
 
-int door_init(struct door *d, pid_t pid, struct hark_err *err)
+void door_init(struct door *d, pid_t pid)
 {
-	int mem = proc_open(pid, 0, "mem", O_RDWR);
-
-	if (mem < 0)
-		return err_set(err, errno == ENOENT ? HARK_EGONE : HARK_EDENIED,
-			       errno, "process %d: cannot open its memory: %s",
-			       pid, strerror(errno));
 	*d = (struct door){.pid = pid,
-			   .mem = mem,
+			   .mem = -1,
 			   .worker = -1,
 			   .limit_ns = STOP_LIMIT_S * 1000000000LL};
-	return 0;
 }
 
 void door_fini(struct door *d)
@@ -308,10 +301,24 @@ static int return_thread(struct door *d, struct hark_err *err)
 	return rc;
 }
 
+/* Only now that it is stopped: a descriptor opened before an execve would show
+ * the memory that is gone. */
+static int open_memory(struct door *d, struct hark_err *err)
+{
+	d->mem = proc_open(d->pid, 0, "mem", O_RDWR);
+	if (d->mem >= 0)
+		return 0;
+	return err_set(err, errno == ENOENT ? HARK_EGONE : HARK_EDENIED, errno,
+		       "cannot look into process %d: %s", d->pid,
+		       strerror(errno));
+}
+
 int door_enter(struct door *d, struct hark_err *err)
 {
 	uint64_t name;
 
+	if (open_memory(d, err) < 0)
+		return -1;
 	settle_registers(d);
 	if (borrow_thread(d, err) < 0)
 		return -1;

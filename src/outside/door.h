@@ -40,7 +40,7 @@ struct door {
 	pid_t pid;
 	struct door_thread *threads; /* owned */
 	int n_threads, max_threads;
-	int mem;	  /* owned: /proc/PID/mem */
+	int mem;	  /* owned: /proc/PID/mem, from door_enter on */
 	struct gate gate; /* in a borrowed thread: threads[worker] */
 	int worker;	  /* -1: none */
 	uint64_t image, image_len, channel, channel_len; /* 0: not mapped */
@@ -50,7 +50,7 @@ struct door {
 };
 
 /* A door to process pid with no thread yet. */
-int door_init(struct door *d, pid_t pid, struct hark_err *err);
+void door_init(struct door *d, pid_t pid);
 void door_fini(struct door *d);
 
 /* Takes a thread that is at a PTRACE_EVENT_STOP (or at the end of execve). */

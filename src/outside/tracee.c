@@ -78,6 +78,8 @@ int tracee_is_syscall_stop(int status)
 
 /* -- Stopping -- */
 
+/* Any other stop that comes first (a signal, an exec) clears the request that
+ * PTRACE_INTERRUPT made, so it is made again before the thread goes on. */
 static int wait_event_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 {
 	for (;;) {
@@ -94,7 +96,8 @@ static int wait_event_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 		    tracee_event(status) != 0 || tracee_is_syscall_stop(status)
 			? 0
 			: WSTOPSIG(status);
-		if (ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
+		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ||
+		    ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
 			return ptrace_failed(err, tid, "continue");
 	}
 }
