@@ -2,7 +2,7 @@
 
 A program is a row: an id, what it runs at each size, why it is here, which
 Debian package has it.  Size M takes 0.3 to 0.6 seconds natively on a machine
-of 2025, S a tenth of that (a quick look), L one to three seconds (releases).
+of 2025, S a tenth of that (a quick look), L about one to three (releases).
 Commands run in the folder of the inputs; a word that names an input makes
 that input needed.  {mt}, {fib} and {cc1} stand for paths found at run time.
 

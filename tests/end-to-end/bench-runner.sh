@@ -3,7 +3,7 @@
 # that was spent is counted, and what is not there is named.  The tools that
 # are measured here are scripts with a known fault or a known price.
 . "$(dirname "$0")/lib.sh"
-plan 38
+plan 40
 unset BENCH
 
 # bench ARGS...: a quick run with its own results; the tables are in $out.
@@ -314,3 +314,12 @@ like "a hark that cannot do what it knows is broken, and the run fails" \
 door
 like "a target that does not survive its visitor is wrong" "$status $out" \
 	'^1 .*WRONG: the target ended with -11'
+
+# -- And the real one ---------------------------------------------------------
+
+bench --programs fib,start --hark "$HARK" --ways run-native,run-native-f
+like "hark itself can be measured" "$status $out" \
+	'^0 .*program +native +run-native +run-native-f'
+try "$ROOT/bench/door" --out "$T/out" --hark "$HARK" -n 5 --cycles 2 \
+	--threads 1,4 --no-peers
+like "hark comes and goes, and its target lives" "$status $out" '^0 .*ok; '
