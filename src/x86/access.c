@@ -20,6 +20,8 @@ static uint8_t where_of(const struct x86_insn *i)
 		return X86_AT_VSIB;
 	if (attr & X86_A_BITSTRING)
 		return X86_AT_BIT;
+	if (i->row->must & X86_C_SIB)
+		return X86_AT_TILE;
 	if (attr & X86_A_XSTATE && i->row->mem_size >= XSAVE_MIN)
 		return X86_AT_STATE;
 	return X86_AT_PLAIN;
@@ -52,6 +54,18 @@ static struct x86_access explicit_access(const struct x86_insn *i)
 	};
 }
 
+static uint8_t implicit_where(const struct x86_row *r)
+{
+	switch (r->special) {
+	case X86_XLAT:
+		return X86_AT_XLAT;
+	case X86_CLZERO:
+		return X86_AT_LINE;
+	default:
+		return X86_AT_PLAIN;
+	}
+}
+
 static struct x86_access implicit_access(const struct x86_insn *i, unsigned k)
 {
 	const struct x86_row *r = i->row;
@@ -65,7 +79,7 @@ static struct x86_access implicit_access(const struct x86_insn *i, unsigned k)
 			: 0,
 	    .size = r->imem_size[k],
 	    .access = access,
-	    .where = r->special == X86_XLAT ? X86_AT_XLAT : X86_AT_PLAIN,
+	    .where = implicit_where(r),
 	    .may = !stack && (r->attr & X86_A_MEM_MAY) != 0,
 	    .base = base,
 	    .index = r->special == X86_XLAT ? X86_RAX : X86_NOREG,

@@ -15,6 +15,8 @@ enum x86_where {
 	X86_AT_BIT,   /* bt and kin: add x86_bit_disp(reg's value) */
 	X86_AT_XLAT,  /* the index is al, zero-extended */
 	X86_AT_VSIB,  /* index is a vector register: one element each */
+	X86_AT_LINE,  /* clzero: rounded down to 64 bytes */
+	X86_AT_TILE,  /* AMX: rows, index apart; size is not known */
 	X86_AT_STATE, /* xsave and kin: size is a minimum, CPUID knows */
 };
 

@@ -322,7 +322,9 @@ static inline void apply_effects(struct x86_insn *i, const uint8_t *imm)
 		apply_role(i, r->role[3], (i->opcode & 7) | (i->rex & 1) << 3);
 	i->flag_read = r->flag_read;
 	i->flag_write = r->flag_write;
-	i->flag_kill = r->attr & X86_A_FLAGS_MAY ? 0 : r->flag_write;
+	i->flag_kill = (uint16_t)(r->flag_write & ~r->flag_undef);
+	if (r->attr & X86_A_FLAGS_MAY)
+		i->flag_kill = 0;
 	if (r->attr & X86_A_FLAGS_IMM &&
 	    !(*imm & (r->attr & X86_A_COUNT6 ? 63 : 31)))
 		i->flag_kill = 0;

@@ -97,6 +97,7 @@ enum x86_special {
 	X86_WRFSBASE,
 	X86_WRGSBASE,
 	X86_XLAT,   /* its index is al */
+	X86_CLZERO, /* clears the line that rax points into */
 	X86_SETSEG, /* loads fs or gs (mov, pop, lfs, lgs) */
 	X86_SPECIAL_MAX
 };
@@ -108,7 +109,8 @@ struct x86_row {
 	uint16_t mem_size;	      /* explicit memory operand, bytes */
 	uint16_t gpr_read, gpr_write; /* implicit registers */
 	uint16_t gpr_kill;	      /* written whole, always */
-	uint16_t flag_read, flag_write, flag_undef;
+	uint16_t flag_read, flag_write;
+	uint16_t flag_undef; /* written, but maybe with their old values */
 	uint8_t role[4]; /* X86_R_* of ModRM.reg, ModRM.rm, vvvv, opcode bits */
 	uint8_t
 	    imem[2]; /* implicit memory: X86_I_PRESENT | X86_M_* << 4 | base */
@@ -130,12 +132,12 @@ enum { /* attr */
        X86_A_NONDET = 1 << 5, /* differs from run to run or CPU to CPU */
        X86_A_X87 = 1 << 6,
        X86_A_VEC = 1 << 7,
-       X86_A_PRIV = 1 << 8,
+       X86_A_PRIV = 1 << 8, /* #GP in user mode (in and out: usually) */
        X86_A_VSIB = 1 << 9,
        X86_A_BITSTRING = 1 << 10, /* bt mem,reg: far from its operand */
        X86_A_FLAGS_MAY = 1 << 11, /* flags may stay (shift by CL) */
        X86_A_FLAGS_IMM = 1 << 12, /* ... when the masked immediate is 0 */
-       X86_A_VENDOR = 1 << 13,	  /* Intel and AMD disagree on its length */
+       X86_A_VENDOR = 1 << 13,	  /* 66 before a branch: Intel ignores it */
        X86_A_STRING = 1 << 14,
        X86_A_XSTATE = 1 << 15,	 /* xsave and fxsave families */
        X86_A_SEGBASE = 1 << 16,	 /* rdfsbase and so on */

@@ -37,11 +37,15 @@
 	F(mem)                                                                 \
 	F(mem_size)                                                            \
 	F(imem)                                                                \
-	F(imem_size) F(imm_size) F(imm) F(imm_off) F(flow) F(special)          \
-	    F(target) F(flag_read) F(flag_write) F(flag_undef) F(flag_kill)    \
-		F(gpr_read) F(gpr_write) F(gpr_kill) F(base) F(index) F(scale) \
-		    F(disp) F(disp_off) F(disp_size) F(seg) F(imem_seg)        \
-			F(modrm_off)
+	F(imem_size)                                                           \
+	F(imm_size)                                                            \
+	F(imm)                                                                 \
+	F(imm_off)                                                             \
+	F(flow)                                                                \
+	F(special) F(target) F(flag_read) F(flag_write) F(flag_undef)          \
+	    F(flag_kill) F(gpr_read) F(gpr_write) F(gpr_kill) F(base) F(index) \
+		F(scale) F(disp) F(disp_off) F(disp_size) F(seg) F(imem_seg)   \
+		    F(modrm_off)
 #define NAME(name) #name,
 #define FACT(name) F_##name,
 enum fact { FACTS(FACT) F_MAX };
@@ -214,7 +218,7 @@ static uint16_t flags_killed(const struct opinion *o)
 		return 0;
 	if (o->row.attr & X86_A_FLAGS_IMM && !(o->in.raw.imm[0].value.u & mask))
 		return 0;
-	return o->row.flag_write;
+	return o->row.flag_write & (uint16_t)~o->row.flag_undef;
 }
 
 /* Two immediates count as one number. */

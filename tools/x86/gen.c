@@ -209,6 +209,17 @@ static uint8_t disp8_shift(const struct opinion *o)
 	return 0;
 }
 
+/* AMD takes 66 before a near branch as a 16-bit target. Zydis knows only of
+ * the lengths; the CPU was seen to cut the target of the others too. */
+static int is_short_branch(const struct opinion *o, const struct cell *c)
+{
+	unsigned flow = o->row.flow;
+
+	return c->space < X86_SPACE_VEX && !(c->variant & 1) &&
+	       (c->variant == 2 || c->variant >= 8) && flow >= X86_JCC &&
+	       flow <= X86_CALL_IND;
+}
+
 static struct x86_row row_of(struct cell c)
 {
 	struct opinion o;
@@ -218,6 +229,8 @@ static struct x86_row row_of(struct cell c)
 	if (!first_valid(&c, &o))
 		return (struct x86_row){0};
 	operand_roles(&o);
+	if (is_short_branch(&o, &c))
+		r->attr |= X86_A_VENDOR;
 	if (!(r->attr & X86_A_MODRM)) {
 		cell_encode(bytes, &c);
 		if (oracle_amd_length(bytes, X86_MAX_LEN) != o.in.length)

@@ -61,6 +61,7 @@ static const struct class specials[] = {
     {M(ENTER), X86_ENTER},	 {M(RDFSBASE), X86_RDFSBASE},
     {M(RDGSBASE), X86_RDGSBASE}, {M(WRFSBASE), X86_WRFSBASE},
     {M(WRGSBASE), X86_WRGSBASE}, {M(XLAT), X86_XLAT},
+    {M(CLZERO), X86_CLZERO},
 };
 
 /* Results that a replay on another run or machine would not reproduce. */
@@ -82,10 +83,12 @@ static const ZydisMnemonic bitstring[] = {M(BT), M(BTS), M(BTR), M(BTC)};
 
 /* -- Corrections --------------------------------------------------------- */
 
-/* Zydis says "reads memory" of hints that never fault nor deliver data. */
+/* Zydis says "reads memory" of what only names an address: no data comes of
+ * it, though some of these fault on a bad one. prefetchwt1 was seen not to
+ * fault one byte before the end of memory. */
 static const ZydisMnemonic no_access[] = {
-    M(NOP),  M(CLDEMOTE), M(CLFLUSH), M(CLFLUSHOPT),
-    M(CLWB), M(UD0),	  M(UD1),     M(INVLPG),
+    M(NOP), M(CLDEMOTE), M(CLFLUSH), M(CLFLUSHOPT),  M(CLWB),
+    M(UD0), M(UD1),	 M(INVLPG),  M(PREFETCHWT1),
 };
 
 /* Zydis calls these plain accesses; masked-off elements are neither touched
@@ -102,10 +105,52 @@ static const ZydisMnemonic reg_addr[] = {
     M(ENQCMDS),
 };
 
+/* Memory that Zydis does not list: clzero clears the line that rax is in. */
+static const struct {
+	ZydisMnemonic mnemonic;
+	uint8_t base, access, size;
+} extra_memory[] = {
+    {M(CLZERO), X86_RAX, X86_M_WRITE, 64},
+};
+
 /* An immediate count of 0 leaves the flags alone; Zydis reports them as
  * always written. */
 static const ZydisMnemonic shifts[] = {
     M(SHL), M(SHR), M(SAR), M(ROL), M(ROR), M(RCL), M(RCR), M(SHLD), M(SHRD),
+};
+
+/* Flags that are "undefined" may hold their old value: on Zen 4 mul and imul
+ * keep SF ZF AF PF, div keeps CF OF, bt keeps OF SF AF PF, tzcnt and lzcnt
+ * keep OF. So they are not killed. Only of these, which every program uses
+ * all the time, undefined means "lost": all CPUs set AF to something. */
+static const ZydisMnemonic undefined_is_lost[] = {
+    M(AND), M(OR), M(XOR), M(TEST), M(SHL), M(SHR), M(SAR),
+};
+
+/* Flags that Zydis does not list as written: these clear OF SF AF PF too. */
+static const struct {
+	ZydisMnemonic mnemonic;
+	uint16_t write;
+} extra_flags[] = {
+    {M(VPTEST), X86_OF | X86_SF | X86_AF | X86_PF},
+    {M(VTESTPS), X86_OF | X86_SF | X86_AF | X86_PF},
+    {M(VTESTPD), X86_OF | X86_SF | X86_AF | X86_PF},
+};
+
+/* Zydis reports the destination as always written, but it may stay:
+ * bsf, bsr    where the source is 0 (even its upper half)
+ * rdssp       where shadow stacks are off; programs rely on that
+ * sldt, ...   where the kernel emulates them (UMIP): it writes 16 bits */
+static const ZydisMnemonic keeps_destination[] = {
+    M(BSF), M(BSR), M(RDSSPD), M(RDSSPQ), M(SLDT), M(STR), M(SMSW),
+};
+
+/* Always #GP in user mode, or unless the kernel granted I/O; Zydis marks the
+ * other system instructions, but not these. */
+static const ZydisMnemonic privileged[] = {
+    M(LGDT),  M(CLGI),	M(STGI),  M(SKINIT), M(VMLOAD), M(VMSAVE),
+    M(VMRUN), M(IN),	M(OUT),	  M(INSB),   M(INSW),	M(INSD),
+    M(OUTSB), M(OUTSW), M(OUTSD), M(CLI),    M(STI),
 };
 
 enum { AL = 1 << X86_RAX, RSI = 1 << X86_RSI, RDI = 1 << X86_RDI };
@@ -190,7 +235,6 @@ int oracle_gpr(const struct opinion *o, const ZydisDecodedOperand *op,
 	ZydisRegisterClass class;
 	unsigned access = access_of(op);
 
-	(void)o;
 	if (op->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return -1;
 	whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
@@ -208,6 +252,8 @@ int oracle_gpr(const struct opinion *o, const ZydisDecodedOperand *op,
 	if ((class == ZYDIS_REGCLASS_GPR32 || class == ZYDIS_REGCLASS_GPR64) &&
 	    op->actions & ZYDIS_OPERAND_ACTION_WRITE)
 		*role |= X86_R_KILL;
+	if (HAS(keeps_destination, o->in.mnemonic) && *role & X86_R_WRITE)
+		*role = (*role | X86_R_READ) & ~(unsigned)X86_R_KILL;
 	return (int)(whole - ZYDIS_REGISTER_RAX);
 }
 
@@ -310,8 +356,14 @@ static void flags(struct opinion *o)
 	o->row.flag_undef = fold_flags(f->undefined);
 	o->row.flag_write =
 	    fold_flags(f->modified | f->set_0 | f->set_1 | f->undefined);
+	if (HAS(undefined_is_lost, o->in.mnemonic))
+		o->row.flag_undef = 0;
+	for (size_t k = 0; k < COUNT(extra_flags); k++)
+		if (extra_flags[k].mnemonic == o->in.mnemonic)
+			o->row.flag_write |= extra_flags[k].write;
 }
 
+/* All of these leave parts of their memory operand alone. */
 static int saves_state(const ZydisDecodedInstruction *in)
 {
 	switch (in->mnemonic) {
@@ -328,6 +380,15 @@ static int saves_state(const ZydisDecodedInstruction *in)
 	}
 }
 
+/* A conversion between memory and a general register uses MXCSR, though no
+ * operand is a vector. */
+static int uses_mxcsr(const ZydisDecodedInstruction *in)
+{
+	return in->meta.category == ZYDIS_CATEGORY_CONVERT &&
+	       in->meta.isa_ext != ZYDIS_ISA_EXT_BASE &&
+	       in->meta.isa_ext != ZYDIS_ISA_EXT_LONGMODE;
+}
+
 static uint32_t class_attributes(const struct opinion *o)
 {
 	const ZydisDecodedInstruction *in = &o->in;
@@ -337,14 +398,14 @@ static uint32_t class_attributes(const struct opinion *o)
 
 	if (in->attributes & ZYDIS_ATTRIB_ACCEPTS_LOCK)
 		attr |= X86_A_LOCKABLE;
-	if (in->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
+	if (in->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED || HAS(privileged, m))
 		attr |= X86_A_PRIV;
 	if (in->meta.isa_ext == ZYDIS_ISA_EXT_X87 || m == M(EMMS))
 		attr |= X86_A_X87;
-	if (m == M(VZEROUPPER) || m == M(VZEROALL))
+	if (m == M(VZEROUPPER) || m == M(VZEROALL) || uses_mxcsr(in))
 		attr |= X86_A_VEC;
 	if (saves_state(in))
-		attr |= X86_A_XSTATE | X86_A_VEC | X86_A_X87;
+		attr |= X86_A_XSTATE | X86_A_VEC | X86_A_X87 | X86_A_MEM_MAY;
 	if (in->meta.category == ZYDIS_CATEGORY_STRINGOP ||
 	    in->meta.category == ZYDIS_CATEGORY_IOSTRINGOP)
 		attr |= X86_A_STRING;
@@ -388,6 +449,13 @@ static void operands(struct opinion *o)
 		else if (!(o->row.attr & X86_A_REG_ADDR))
 			implicit_memory(o, op);
 	}
+	for (size_t k = 0; k < COUNT(extra_memory); k++)
+		if (extra_memory[k].mnemonic == o->in.mnemonic) {
+			o->row.imem[0] = (uint8_t)(X86_I_PRESENT |
+						   extra_memory[k].access << 4 |
+						   extra_memory[k].base);
+			o->row.imem_size[0] = extra_memory[k].size;
+		}
 }
 
 int oracle_ask(const uint8_t *code, unsigned avail, struct opinion *out)

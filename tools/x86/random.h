@@ -30,8 +30,13 @@ static inline void rng_fill(struct rng *r, void *out, size_t len)
 {
 	uint8_t *p = out;
 
-	for (size_t k = 0; k < len; k++)
-		p[k] = (uint8_t)(rng_next(r) >> 40);
+	for (; len >= 8; p += 8, len -= 8) {
+		uint64_t x = rng_next(r);
+
+		__builtin_memcpy(p, &x, 8);
+	}
+	for (; len > 0; len--)
+		*p++ = (uint8_t)(rng_next(r) >> 40);
 }
 
 #endif

@@ -28,6 +28,9 @@ $(X86O)/cpu_enter.o: tools/x86/cpu_enter.S tools/x86/cpu.h
 $(X86O)/sift: $(addprefix $(X86O)/,sift.o cpu.o cpu_enter.o oracle.o cell.o) $(X86_CORE)
 	$(CC) $^ -lZydis -o $@
 
+$(X86O)/semantic: $(addprefix $(X86O)/,semantic.o trial.o cpu.o cpu_enter.o oracle.o cell.o) $(X86_CORE)
+	$(CC) $^ -lZydis -o $@
+
 $(X86O)/tables.h: $(X86O)/gen
 	$(X86O)/gen > $@.new && mv $@.new $@
 
