@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -205,11 +204,11 @@ static void advise_ptrace(struct finding *out)
 /* A child that does nothing until it is killed, or -1. */
 static pid_t start_idle(void)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
 	if (pid != 0)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	trial_die_with(parent);
 	for (;;)
 		pause();
 }
@@ -637,13 +636,13 @@ bool probe_gdb_version(const char *text, char *out, size_t size)
 }
 
 /* The child's end of the pipe becomes gdb's output. */
-static void exec_gdb(int out)
+static void exec_gdb(pid_t parent, int out)
 {
 	static char name[] = "gdb", nx[] = "-nx", version[] = "--version";
 	char *argv[] = {name, nx, version, NULL};
 	int null = open("/dev/null", O_RDWR);
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	trial_die_with(parent);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDERR_FILENO);
@@ -659,13 +658,13 @@ static bool ask_gdb(char *out, size_t size)
 	size_t len = 0;
 	ssize_t n;
 	int ends[2], status;
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return false;
 	pid = fork();
 	if (pid == 0)
-		exec_gdb(ends[1]);
+		exec_gdb(parent, ends[1]);
 	close(ends[1]);
 	while (pid > 0 && len + 1 < size &&
 	       (n = read(ends[0], out + len, size - 1 - len)) > 0)

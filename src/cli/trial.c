@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { LOOK_MS = 20 }; /* how often to see whether it is still there */
 
 _Static_assert(sizeof(struct finding) <= PIPE_BUF, "one write is one piece");
 
@@ -60,14 +63,21 @@ void finding_advise(struct finding *out, const char *format, ...)
 	va_end(args);
 }
 
+void trial_die_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it was faster */
+		_exit(1);
+}
+
 /* In the child: R1, R3. Does not return. */
-static void report(trial_fn *attempt, int to)
+static void report(trial_fn *attempt, pid_t parent, int to)
 {
 	struct finding f = {FINDING_OK, "", ""};
 	ssize_t n;
 
 	setsid();
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	trial_die_with(parent);
 	attempt(&f);
 	n = write(to, &f, sizeof f);
 	_exit(n == sizeof f ? 0 : 1);
@@ -81,19 +91,27 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits for something to read, or for the other end to close; 0: too late. */
-static int wait_readable(int fd, int limit_ms)
+static bool has_ended(pid_t pid)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int64_t end = now_ms() + limit_ms;
-	int rc;
+	siginfo_t end = {.si_pid = 0};
 
-	do {
-		int64_t left = end - now_ms();
+	return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT | WNOHANG) ==
+		   0 &&
+	       end.si_pid == pid;
+}
 
-		rc = poll(&p, 1, left > 0 ? (int)left : 0);
-	} while (rc < 0 && errno == EINTR);
-	return rc;
+/* Waits for the finding, or for the end of the trial: a child of its own may
+ * keep the pipe open when it is gone. False: its time is over. */
+static bool wait_finding(pid_t pid, int from, int limit_ms)
+{
+	struct pollfd p = {.fd = from, .events = POLLIN};
+	int64_t end = now_ms() + limit_ms, left = limit_ms;
+
+	for (; left > 0; left = end - now_ms())
+		if (poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS) > 0 ||
+		    has_ended(pid))
+			return true;
+	return false;
 }
 
 /* The trial ended without a finding. */
@@ -127,11 +145,12 @@ static void found_silence(struct finding *out, int limit_ms)
 static void collect(pid_t pid, int from, int limit_ms, struct finding *out)
 {
 	struct finding f;
-	int ready = wait_readable(from, limit_ms), status = 0;
-	ssize_t n = ready > 0 ? read(from, &f, sizeof f) : 0;
+	bool in_time = wait_finding(pid, from, limit_ms);
+	ssize_t n = read(from, &f, sizeof f); /* does not block */
 	siginfo_t end;
+	int status = 0;
 
-	if (ready > 0 && n == 0) /* it is ending: by what? */
+	if (in_time && n == 0) /* it is ending: by what? */
 		while (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT) < 0 &&
 		       errno == EINTR)
 			continue;
@@ -141,7 +160,7 @@ static void collect(pid_t pid, int from, int limit_ms, struct finding *out)
 		continue;
 	if (n == sizeof f)
 		*out = f;
-	else if (ready > 0)
+	else if (in_time)
 		found_death(out, status);
 	else
 		found_silence(out, limit_ms);
@@ -150,16 +169,16 @@ static void collect(pid_t pid, int from, int limit_ms, struct finding *out)
 void trial_run(trial_fn *attempt, int limit_ms, struct finding *out)
 {
 	int ends[2];
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0) {
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
 		finding_set(out, FINDING_NO, "pipe: %s", strerror(errno));
 		finding_advise(out, "see ulimit -n");
 		return;
 	}
 	pid = fork();
 	if (pid == 0)
-		report(attempt, ends[1]);
+		report(attempt, parent, ends[1]);
 	close(ends[1]);
 	if (pid > 0) {
 		collect(pid, ends[0], limit_ms, out);

@@ -6,6 +6,8 @@
 #ifndef CLI_TRIAL_H
 #define CLI_TRIAL_H
 
+#include <sys/types.h>
+
 enum finding_state { FINDING_OK, FINDING_LIMITED, FINDING_NO };
 
 struct finding {
@@ -18,6 +20,10 @@ typedef void trial_fn(struct finding *out);
 
 /* Never fails: what went wrong is the finding. */
 void trial_run(trial_fn *attempt, int limit_ms, struct finding *out);
+
+/* For a child that an attempt makes: the kernel is to kill it when its parent,
+ * the trial, ends; it ends at once if that has happened already. */
+void trial_die_with(pid_t parent);
 
 void finding_set(struct finding *out, enum finding_state state,
 		 const char *format, ...) __attribute__((format(printf, 3, 4)));

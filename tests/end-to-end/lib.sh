@@ -138,6 +138,18 @@ pattern: $3"
 	fi
 }
 
+# gone PID: has it ended, or does it within two seconds?  One that waits for its
+# parent to ask how it ended has.
+gone() {
+	local i
+
+	for ((i = 0; i < 20; i++)); do
+		grep -qs '^State:[^Z]*$' "/proc/$1/status" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 # try COMMAND...: runs it and sets $status, $out and $err (without the last
 # line ends).  Its standard input is empty.
 # shellcheck disable=SC2034  # for the scripts

@@ -58,6 +58,17 @@ static void hangs(struct finding *out)
 		pause();
 }
 
+static void dies_before_its_child(struct finding *out)
+{
+	pid_t pid = fork();
+
+	(void)out;
+	while (pid == 0)
+		pause();
+	lingering[1] = pid;
+	raise(SIGSYS);
+}
+
 static void long_winded(struct finding *out)
 {
 	char much[1000];
@@ -105,20 +116,37 @@ static int is_gone(pid_t pid)
 	return 0;
 }
 
+static void share(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	lingering = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(MAP_FAILED, lingering);
+}
+
+/* The child keeps the pipe open on which the finding is awaited. */
+START_TEST(trial_tells_its_death_though_a_child_lives_on)
+{
+	struct finding f;
+
+	share();
+	trial_run(dies_before_its_child, LIMIT_MS, &f);
+	ck_assert_str_eq("the trial was killed by a filter", f.value);
+	ck_assert(lingering[1] > 0 && is_gone(lingering[1]));
+}
+END_TEST
+
 START_TEST(trial_is_ended_in_time_with_all_its_children)
 {
 	struct finding f;
 	double begin = seconds(), took;
 
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	lingering = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(MAP_FAILED, lingering);
+	share();
 	trial_run(hangs, SHORT_MS, &f);
 	took = seconds() - begin;
 	ck_assert_int_eq(FINDING_NO, f.state);
 	ck_assert_str_eq("no answer within 300 ms", f.value);
-	ck_assert_double_ge(took, SHORT_MS / 1000.0);
+	ck_assert_double_ge(took, SHORT_MS / 1000.0 - 0.01);
 	ck_assert_double_lt(took, SHORT_MS / 1000.0 + 5);
 	ck_assert(lingering[0] > 0 && lingering[1] > 0);
 	ck_assert(is_gone(lingering[0]));
@@ -144,6 +172,7 @@ Suite *cli_trial_suite(void)
 	tcase_set_timeout(t, 15);
 	tcase_add_test(t, trial_brings_its_finding_home);
 	tcase_add_test(t, trial_tells_its_death);
+	tcase_add_test(t, trial_tells_its_death_though_a_child_lives_on);
 	tcase_add_test(t, trial_is_ended_in_time_with_all_its_children);
 	tcase_add_test(t, trial_cuts_long_texts);
 	suite_add_tcase(s, t);
