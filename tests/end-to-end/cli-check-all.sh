@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# tools/check-all counts what passes and misses nothing that fails.  It is run
+# on small trees of its own, in which everything else is made up.
+. "$(dirname "$0")/lib.sh"
+plan 34
+
+check_all() { (cd tree && exec python3 "$ROOT/tools/check-all" "$@"); }
+last() { tail -n 1 <<<"$out"; }
+
+# program PATH BODY
+program() {
+	mkdir -p "tree/$(dirname "$1")"
+	printf '#!/usr/bin/env bash\n%s\n' "$2" >"tree/$1"
+	chmod +x "tree/$1"
+}
+
+# A tree where all is well: 2 tests in each of the three unit programs, one
+# script, one fuzzer, and the five checks whose status counts.
+fresh() {
+	rm -rf tree
+	mkdir -p tree/tests/{end-to-end,fuzz,unit} tree/.ci
+	printf 'tidy cppcheck format-check:\n\t@echo %s\n' 'checked $@' \
+		>tree/Makefile
+	for build in rel asan rel-clang; do
+		program "build/$build/unit" 'echo "ok 1 - a"; echo "ok 2 - b"; echo 1..2'
+	done
+	program tools/check-layers 'exit 0'
+	program .ci/run 'exit 0'
+	program tests/end-to-end/one.sh 'echo 1..1; echo "ok 1 - one"'
+	touch tree/tests/fuzz/x.c
+	program build/fuzz/x 'echo "stat::number_of_executed_units: 500" >&2'
+}
+
+# breaks NAME COUNTS PATTERN: what was just broken in the tree is found
+breaks() {
+	try check_all
+	is "$1" "$status $(last)" "1 $2"
+	like "$1: told" "$out" "$3"
+	fresh
+}
+
+fresh
+try check_all
+is "all is well" "$status $(last)" "0 13 passed, 0 failed, 1 skipped"
+like "the slowest are listed" "$out" 'slowest:'
+
+program tests/end-to-end/one.sh 'echo 1..3; echo "ok 1 - a"
+echo "not ok 2 - the claim"; echo "# because"; echo "ok 3 - c # SKIP no way"; exit 1'
+breaks "a failed test" "13 passed, 1 failed, 2 skipped" \
+	'not ok: 2 - the claim.*\| # because'
+
+program tests/end-to-end/one.sh 'echo 1..3; echo "ok 1 - a"'
+breaks "fewer tests than planned" "13 passed, 2 failed, 1 skipped" \
+	'did not run'
+program tests/end-to-end/one.sh 'echo 1..1; echo "ok 1 - a"; echo "ok 2 - b"'
+breaks "more tests than planned" "14 passed, 1 failed, 1 skipped" 'ran 2 tests'
+program tests/end-to-end/one.sh 'echo "ok 1 - a"'
+breaks "no plan" "13 passed, 1 failed, 1 skipped" 'has no plan'
+program tests/end-to-end/one.sh 'echo 1..1; echo "ok 1 - a"; exit 3'
+breaks "a bad end after good tests" "13 passed, 1 failed, 1 skipped" \
+	'ended with status 3'
+program tests/end-to-end/one.sh 'echo 1..1; echo "ok 1 - a"; kill -SEGV $$'
+breaks "a death after good tests" "13 passed, 1 failed, 1 skipped" \
+	'ended by SIGSEGV'
+program tests/end-to-end/one.sh '# timeout: 1
+echo 1..2; echo "ok 1 - a"; sleep 60'
+breaks "a script that hangs" "13 passed, 2 failed, 1 skipped" \
+	'killed after 1 seconds'
+program tests/end-to-end/one.sh "sleep 600 & echo \$! >$T/pid
+echo 1..1; echo 'ok 1 - a'"
+breaks "a process left behind" "13 passed, 1 failed, 1 skipped" \
+	'left processes behind'
+ok "it is not left behind for good" gone "$(cat pid)"
+
+program build/asan/unit 'echo "==1==ERROR: AddressSanitizer" >&2; exit 1'
+breaks "a unit program that dies at once" "11 passed, 2 failed, 1 skipped" \
+	'AddressSanitizer'
+rm tree/build/rel/unit
+breaks "a unit program that is not there" "11 passed, 1 failed, 1 skipped" \
+	'cannot be started'
+program build/fuzz/x 'echo "SUMMARY: boom" >&2; exit 77'
+breaks "a fuzzer that found something" "12 passed, 1 failed, 1 skipped" \
+	'SUMMARY: boom'
+program build/fuzz/x 'echo "stat::number_of_executed_units: 2" >&2'
+breaks "a fuzzer that reached nothing" "12 passed, 1 failed, 1 skipped" \
+	'only 2 inputs'
+printf 'tidy:\n\t@echo untidy; exit 1\ncppcheck format-check:\n' >tree/Makefile
+breaks "a static check" "12 passed, 1 failed, 1 skipped" 'untidy'
+
+(cd tree && git init -q . && echo build/ >.gitignore && git add -A)
+try check_all
+is "a clean tree" "$status $(last)" "0 14 passed, 0 failed"
+touch tree/tests/made.o
+breaks "something generated into it" "13 passed, 1 failed" \
+	'tests/made\.o is not in git'
+
+# shellcheck disable=SC2016
+body='echo 1..1; mkdir "$DIR/busy" && sleep 0.3 && rmdir "$DIR/busy" &&
+	echo "ok 1 - nobody else was here"'
+for i in 1 2 3; do
+	program "tests/end-to-end/alone$i.sh" "# alone
+DIR=$T; $body"
+done
+try check_all alone
+is "scripts marked alone are alone" "$status $(last)" "0 3 passed, 0 failed"
+try check_all no-such-check
+is "nothing run is not well" "$status $(last)" "1 0 passed, 0 failed"
