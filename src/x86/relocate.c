@@ -49,12 +49,12 @@ static unsigned offset_now(const struct mover *m)
 }
 
 /* Announces the next written instruction. */
-static void point(struct mover *m, enum x86_at at, enum x86_fix fix,
+static void point(struct mover *m, enum x86_pc pc, enum x86_fix fix,
 		  unsigned reg)
 {
 	m->info.point[m->info.n++] = (struct x86_point){
 	    .off = (uint8_t)offset_now(m),
-	    .at = (uint8_t)at,
+	    .pc = (uint8_t)pc,
 	    .fix = (uint8_t)fix,
 	    .reg = (uint8_t)reg,
 	};
@@ -74,7 +74,7 @@ static void note_rel32(struct mover *m)
 
 static void put_jump(struct mover *m, uint64_t target)
 {
-	point(m, X86_AT_TARGET, X86_FIX_NONE, 0);
+	point(m, X86_PC_TARGET, X86_FIX_NONE, 0);
 	if (!emit_reaches(m->out, 5, target)) {
 		emit_jmp_far(m->out, target);
 		return;
@@ -89,7 +89,7 @@ static void push_next(struct mover *m, struct emit_label *constant)
 {
 	int64_t next = (int64_t)m->info.next;
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	if (next == (int32_t)next)
 		emit_push_i(m->out, (int32_t)next);
 	else
@@ -142,7 +142,7 @@ static void put_lea(struct mover *m)
 	unsigned width = width_of(m->insn), reg = m->insn->reg;
 	uint64_t address = operand_address(m);
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	if (width == 2)
 		emit_ri(m->out, EMIT_MOV, 2, reg, (uint16_t)address);
 	else
@@ -153,7 +153,7 @@ static void put_mov_rax(struct mover *m)
 {
 	unsigned width = m->insn->opcode & 1 ? width_of(m->insn) : 1;
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	if (m->insn->opcode & 2)
 		emit_load_abs(m->out, m->insn->seg, width, operand_address(m));
 	else
@@ -206,13 +206,13 @@ static enum x86_move put_borrowed(struct mover *m)
 	if (reg == X86_NOREG)
 		return X86_MOVE_FAR;
 	len = rebase(m, reg, bytes);
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_mr(m->out, EMIT_MOV, 8, *cell, reg);
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_set(m->out, reg, operand_address(m));
-	point(m, X86_AT_FROM, X86_FIX_REG, reg);
+	point(m, X86_PC_FROM, X86_FIX_REG, reg);
 	emit_bytes(m->out, bytes, len);
-	point(m, X86_AT_NEXT, X86_FIX_REG, reg);
+	point(m, X86_PC_NEXT, X86_FIX_REG, reg);
 	emit_rm(m->out, EMIT_MOV, 8, reg, *cell);
 	return X86_MOVE_OK;
 }
@@ -231,9 +231,9 @@ static enum x86_move put_lost(struct mover *m)
 	len = rebase(m, reg, bytes);
 	if (len == 0)
 		return X86_MOVE_FAR;
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_set(m->out, reg, operand_address(m));
-	point(m, X86_AT_FROM, X86_FIX_LOST, reg);
+	point(m, X86_PC_FROM, X86_FIX_LOST, reg);
 	emit_bytes(m->out, bytes, len);
 	return X86_MOVE_OK;
 }
@@ -271,7 +271,7 @@ static enum x86_move put_copy(struct mover *m)
 
 	if (!operand_reaches(m))
 		return put_far_operand(m);
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_bytes(m->out, m->code, i->len);
 	if (i->base == X86_RIP && !m->out->bad) {
 		rel = (uint32_t)(operand_address(m) - emit_pc(m->out));
@@ -289,7 +289,7 @@ static void put_jcc(struct mover *m)
 	unsigned cc = m->insn->opcode & 15;
 	struct emit_label over = {0};
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	if (emit_reaches(m->out, 6, target)) {
 		emit_jcc(m->out, cc, target);
 		note_rel32(m);
@@ -308,9 +308,9 @@ static void put_loop(struct mover *m)
 	uint8_t bytes[3] = {0x67, m->insn->opcode, 2};
 	unsigned short_form = !(m->insn->prefixes & X86_P_67);
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_bytes(m->out, bytes + short_form, 3 - short_form);
-	point(m, X86_AT_NEXT, X86_FIX_NONE, 0);
+	point(m, X86_PC_NEXT, X86_FIX_NONE, 0);
 	emit_jmp8_label(m->out, &over);
 	put_jump(m, target);
 	emit_bind(m->out, &over);
@@ -323,7 +323,7 @@ static void put_xbegin(struct mover *m)
 	struct emit_label over = {0};
 	uint32_t rel = (uint32_t)(target - (emit_pc(m->out) + 6));
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	if (emit_reaches(m->out, 6, target)) {
 		__builtin_memcpy(bytes + 2, &rel, sizeof rel);
 		emit_bytes(m->out, bytes, sizeof bytes);
@@ -331,7 +331,7 @@ static void put_xbegin(struct mover *m)
 		return;
 	}
 	emit_bytes(m->out, bytes, sizeof bytes);
-	point(m, X86_AT_NEXT, X86_FIX_NONE, 0);
+	point(m, X86_PC_NEXT, X86_FIX_NONE, 0);
 	emit_jmp8_label(m->out, &over);
 	put_jump(m, target);
 	emit_bind(m->out, &over);
@@ -351,7 +351,7 @@ static void put_call(struct mover *m)
  * as not yet done, and is done again. */
 static void jump_through_cell(struct mover *m, int is_call)
 {
-	point(m, X86_AT_FROM, is_call ? X86_FIX_RSP : X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, is_call ? X86_FIX_RSP : X86_FIX_NONE, 0);
 	if (had_notrack(m))
 		emit_plain(m->out, EMIT_NOTRACK);
 	emit_m(m->out, EMIT_JMP, 8, *m->how->cell);
@@ -364,11 +364,11 @@ static enum x86_move put_far_indirect(struct mover *m, int is_call)
 
 	if (!m->how->cell)
 		return X86_MOVE_FAR;
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_mr(m->out, EMIT_MOV, 8, *m->how->cell, X86_RAX);
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_load_abs(m->out, m->insn->seg, 8, operand_address(m));
-	point(m, X86_AT_FROM, X86_FIX_REG, X86_RAX);
+	point(m, X86_PC_FROM, X86_FIX_REG, X86_RAX);
 	emit_mr(m->out, EMIT_XCHG, 8, *m->how->cell, X86_RAX);
 	if (is_call)
 		push_next(m, &constant);
@@ -382,7 +382,7 @@ static void put_call_reg(struct mover *m)
 	struct emit_label constant = {0};
 
 	push_next(m, &constant);
-	point(m, X86_AT_FROM, X86_FIX_RSP, 0);
+	point(m, X86_PC_FROM, X86_FIX_RSP, 0);
 	if (had_notrack(m))
 		emit_plain(m->out, EMIT_NOTRACK);
 	emit_r(m->out, EMIT_JMP, 8, m->insn->rm);
@@ -395,12 +395,12 @@ static void put_call_by_cell(struct mover *m)
 {
 	struct emit_label constant = {0};
 
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	if (m->insn->is_mem)
 		emit_m(m->out, EMIT_PUSH, 8, x86_mem_of(m->insn, m->info.from));
 	else
 		emit_r(m->out, EMIT_PUSH, 8, m->insn->rm);
-	point(m, X86_AT_FROM, X86_FIX_RSP, 0);
+	point(m, X86_PC_FROM, X86_FIX_RSP, 0);
 	emit_m(m->out, EMIT_POP, 8, *m->how->cell);
 	push_next(m, &constant);
 	jump_through_cell(m, 1);
@@ -427,7 +427,7 @@ static enum x86_move put_call_mem(struct mover *m)
 	if (mem.base == X86_RSP)
 		mem.disp += 8;
 	push_next(m, &constant);
-	point(m, X86_AT_FROM, X86_FIX_RSP, 0);
+	point(m, X86_PC_FROM, X86_FIX_RSP, 0);
 	if (had_notrack(m))
 		emit_plain(m->out, EMIT_NOTRACK);
 	emit_m(m->out, EMIT_JMP, 8, mem);
@@ -455,9 +455,9 @@ static enum x86_move put_call_indirect(struct mover *m)
 
 static void put_syscall(struct mover *m)
 {
-	point(m, X86_AT_FROM, X86_FIX_NONE, 0);
+	point(m, X86_PC_FROM, X86_FIX_NONE, 0);
 	emit_bytes(m->out, m->code, m->insn->len);
-	point(m, X86_AT_NEXT, X86_FIX_RCX, 0);
+	point(m, X86_PC_NEXT, X86_FIX_RCX, 0);
 	emit_set(m->out, X86_RCX, m->info.next);
 	m->info.notes |= X86_MOVED_RCX;
 }
@@ -472,31 +472,19 @@ static const uint8_t refusal_of[X86_FLOW_MAX] = {
     [X86_ODD] = X86_MOVE_ODD,	[X86_SYSENTER] = X86_MOVE_SYSENTER,
 };
 
-/* Which transfers are written anew, so that a 66h without REX.W (ignored by
- * Intel, 16 bits of rip by AMD) would be lost; and which fall through. */
-enum { ANEW = 1, FALLS = 2, DIRECT = 4 };
+enum { FALLS = 1, DIRECT = 2 };
 static const uint8_t traits[X86_FLOW_MAX] = {
-    [X86_NEXT] = FALLS,
-    [X86_JCC] = ANEW | FALLS | DIRECT,
-    [X86_LOOP] = ANEW | FALLS | DIRECT,
-    [X86_XBEGIN] = ANEW | FALLS | DIRECT,
-    [X86_JMP] = ANEW | DIRECT,
-    [X86_CALL] = ANEW | DIRECT,
-    [X86_CALL_IND] = ANEW,
-    [X86_SYSCALL] = FALLS,
-    [X86_XEND] = FALLS,
+    [X86_NEXT] = FALLS,		 [X86_JCC] = FALLS | DIRECT,
+    [X86_LOOP] = FALLS | DIRECT, [X86_XBEGIN] = FALLS | DIRECT,
+    [X86_JMP] = DIRECT,		 [X86_CALL] = DIRECT,
+    [X86_SYSCALL] = FALLS,	 [X86_XEND] = FALLS,
 };
 
 static enum x86_move refused(const struct x86_insn *i)
 {
-	unsigned flow = i->row->flow;
-	int lost66 = i->prefixes & X86_P_66 && !(i->rex & 8);
-
-	if (refusal_of[flow])
-		return refusal_of[flow];
-	if (i->row->attr & X86_A_VENDOR || (traits[flow] & ANEW && lost66))
-		return X86_MOVE_VENDOR;
-	return X86_MOVE_OK;
+	if (refusal_of[i->row->flow])
+		return refusal_of[i->row->flow];
+	return i->row->attr & X86_A_VENDOR ? X86_MOVE_VENDOR : X86_MOVE_OK;
 }
 
 static enum x86_move put_moved(struct mover *m)
@@ -583,7 +571,7 @@ const struct x86_point *x86_moved_point(const struct x86_moved *info,
 			return &info->point[i];
 	if (!info->falls || offset != info->len)
 		return 0;
-	*storage = (struct x86_point){.off = info->len, .at = X86_AT_NEXT};
+	*storage = (struct x86_point){.off = info->len, .pc = X86_PC_NEXT};
 	return storage;
 }
 
@@ -595,10 +583,10 @@ int x86_moved_native(const struct x86_moved *info, unsigned offset,
 
 	if (!p)
 		return -1;
-	if (p->at == X86_AT_FROM)
+	if (p->pc == X86_PC_FROM)
 		*pc = info->from;
 	else
-		*pc = p->at == X86_AT_NEXT ? info->next : info->target;
+		*pc = p->pc == X86_PC_NEXT ? info->next : info->target;
 	if (p->fix == X86_FIX_RSP)
 		gpr[X86_RSP] += 8;
 	else if (p->fix == X86_FIX_REG)

@@ -56,10 +56,10 @@ struct x86_move_how {
 };
 
 /* How the program's state at a point is got from the machine's. */
-enum x86_at { /* which pc the program is at */
-	      X86_AT_FROM,
-	      X86_AT_NEXT,
-	      X86_AT_TARGET,
+enum x86_pc { /* which pc the program is at */
+	      X86_PC_FROM,
+	      X86_PC_NEXT,
+	      X86_PC_TARGET,
 };
 enum x86_fix { /* what else must be put right */
 	       X86_FIX_NONE,
@@ -70,7 +70,7 @@ enum x86_fix { /* what else must be put right */
 };
 struct x86_point {
 	uint8_t off; /* of one written instruction */
-	uint8_t at, fix, reg;
+	uint8_t pc, fix, reg;
 };
 
 enum { /* notes */

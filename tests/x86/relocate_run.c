@@ -362,7 +362,7 @@ int main(int argc, char **argv)
 	}
 	worlds_init();
 	machine_init();
-	printf("1..%u\n", n_kinds);
+	printf("1..%u\n# seed %lu\n", n_kinds, seed);
 	for (unsigned i = 0; i < n_kinds; i++) {
 		if (only && strcmp(only, kinds[i].name) != 0)
 			continue;
