@@ -114,6 +114,9 @@ void world_load(const struct kase *k)
 	gs = k->world->data;
 	memcpy((void *)k->world->data, k->data, PAGE);
 	memcpy((void *)k->world->stack, k->stack, PAGE);
+	/* A stray pointer may have hit the cells. */
+	memset((void *)(k->world->data + 0x8000), 0, PAGE);
+	memset((void *)0x40000000, 0, PAGE);
 }
 
 /* -- States ---------------------------------------------------------------- */
