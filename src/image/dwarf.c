@@ -1,0 +1,499 @@
+/* image/dwarf.c - the units of a file's debug information.
+ *
+ * U1  A unit lies wholly inside .debug_info, and the next begins where it
+ *     ends, so the list of units is no longer than the section.
+ * U2  Reading the list touches each header and root entry, nothing else.
+ * U3  Ranges of units are bounded by the sections that they come from.
+ * U4  Finding the declaration of a root means to read its table up to there.
+ *     Units may share a table, so what is read in all is bounded. */
+#include "image/dwarf_priv.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	ROOT_WINDOW = 4096, /* bytes of a root entry */
+	ROOT_ATTRS = 64,    /* attributes of a root */
+	DECL_WINDOW = 4096, /* bytes of its table, at first */
+};
+enum { SCAN_FREE = 64 << 20, SCAN_TIMES = 16 }; /* U4 */
+enum { FORM_IMPLICIT_CONST = 0x21 };
+
+int dwarf_no_memory(const struct dwarf *d, struct hark_err *err)
+{
+	return err_set(err, HARK_ENOMEM, 0,
+		       "%s: no memory for its debug information",
+		       elf_name(d->elf));
+}
+
+struct cursor dwarf_window(struct dwarf *d, enum dwarf_section s,
+			   uint64_t offset, uint64_t len)
+{
+	struct bytes *b = d->section[s];
+	const uint8_t *at = NULL;
+
+	if (b != NULL && offset <= b->len) {
+		len = len < b->len - offset ? len : b->len - offset;
+		at = bytes_need(b, offset, len, NULL);
+	}
+	return cursor_of(at, at != NULL ? (size_t)len : 0);
+}
+
+/* -- Roots -- */
+
+struct root {
+	struct dwarf_attr attr[ROOT_ATTRS];
+	unsigned n;
+	uint16_t tag;
+	/* ORDER root_value: what is kept of it */
+	struct dwarf_value name, dir, low, high, ranges, lines;
+	struct dwarf_value str_offsets, addr_base, rnglists, ranges_base;
+	struct dwarf_value dwo_name, dwo_id;
+};
+
+/* 1: the declaration of a code is found; 0: it is not there; -1: the bytes
+ * end before that is known. */
+static int scan_table(struct cursor c, uint64_t code, struct root *r)
+{
+	while (!c.bad) {
+		uint64_t has = cursor_uleb(&c);
+
+		if (c.bad)
+			break;
+		if (has == 0)
+			return 0;
+		r->tag = (uint16_t)cursor_uleb(&c);
+		cursor_u8(&c);
+		for (r->n = 0; !c.bad; r->n++) {
+			uint64_t name = cursor_uleb(&c);
+			uint64_t form = cursor_uleb(&c);
+			int64_t implicit =
+			    form == FORM_IMPLICIT_CONST ? cursor_sleb(&c) : 0;
+
+			if (name == 0 && form == 0)
+				break;
+			if (r->n == ROOT_ATTRS)
+				return 0;
+			r->attr[r->n] = (struct dwarf_attr){
+			    .name = (uint16_t)(name <= UINT16_MAX ? name : 0),
+			    .form = (uint16_t)(form <= UINT16_MAX ? form : 0),
+			    .implicit = implicit};
+		}
+		if (has == code)
+			return c.bad ? -1 : 1;
+	}
+	return -1;
+}
+
+/* Most tables are never needed in full, so this one is not kept. */
+static bool find_decl(struct dwarf_unit *u, uint64_t code, struct root *r)
+{
+	struct dwarf *d = u->d;
+	int found = -1;
+
+	for (uint64_t n = DECL_WINDOW; found < 0; n *= 4) {
+		struct cursor c = dwarf_window(d, DWARF_ABBREV, u->abbrev, n);
+
+		if (d->scan_left < cursor_left(&c))
+			return false; /* U4 */
+		d->scan_left -= cursor_left(&c);
+		found = scan_table(c, code, r);
+		if (n >= d->section[DWARF_ABBREV]->len)
+			break;
+	}
+	return found > 0;
+}
+
+static void keep_value(struct root *r, uint16_t name,
+		       const struct dwarf_value *v)
+{
+	switch (name) {
+	case AT_NAME:
+		r->name = *v;
+		break;
+	case AT_COMP_DIR:
+		r->dir = *v;
+		break;
+	case AT_LOW_PC:
+		r->low = *v;
+		break;
+	case AT_HIGH_PC:
+		r->high = *v;
+		break;
+	case AT_RANGES:
+		r->ranges = *v;
+		break;
+	case AT_STMT_LIST:
+		r->lines = *v;
+		break;
+	case AT_STR_OFFSETS_BASE:
+		r->str_offsets = *v;
+		break;
+	case AT_ADDR_BASE:
+	case AT_GNU_ADDR_BASE:
+		r->addr_base = *v;
+		break;
+	case AT_RNGLISTS_BASE:
+		r->rnglists = *v;
+		break;
+	case AT_GNU_RANGES_BASE:
+		r->ranges_base = *v;
+		break;
+	case AT_DWO_NAME:
+	case AT_GNU_DWO_NAME:
+		r->dwo_name = *v;
+		break;
+	case AT_GNU_DWO_ID:
+		r->dwo_id = *v;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Bases that a split unit does not write: behind the table's header. */
+static void set_bases(struct dwarf_unit *u, const struct root *r)
+{
+	bool wide = u->sizes.offset == 8;
+
+	if (u->d->split && u->sizes.version >= 5) {
+		u->str_offsets = wide ? 16 : 8;
+		u->rnglists = wide ? 20 : 12;
+	}
+	if (r->str_offsets.class == DWARF_CONSTANT)
+		u->str_offsets = r->str_offsets.u;
+	if (r->rnglists.class == DWARF_CONSTANT)
+		u->rnglists = r->rnglists.u;
+	if (r->addr_base.class == DWARF_CONSTANT)
+		u->addr_base = r->addr_base.u;
+	if (r->ranges_base.class == DWARF_CONSTANT)
+		u->ranges_base = r->ranges_base.u;
+}
+
+/* False if the root is not of a unit that has code. */
+static bool read_root(struct dwarf_unit *u, struct root *r)
+{
+	struct dwarf *d = u->d;
+	struct cursor c = dwarf_window(
+	    d, DWARF_INFO, u->die,
+	    u->end - u->die < ROOT_WINDOW ? u->end - u->die : ROOT_WINDOW);
+	uint64_t code = cursor_uleb(&c);
+
+	if (c.bad || code == 0 || !find_decl(u, code, r))
+		return false;
+	for (unsigned i = 0; i < r->n; i++) {
+		struct dwarf_value v =
+		    dwarf_read(&c, r->attr[i].form, r->attr[i].implicit,
+			       u->sizes, u->offset);
+
+		if (c.bad)
+			break;
+		keep_value(r, r->attr[i].name, &v);
+	}
+	set_bases(u, r);
+	u->name_value = r->name;
+	u->dir_value = r->dir;
+	u->dwo_value = r->dwo_name;
+	u->has_lines = r->lines.class == DWARF_CONSTANT;
+	u->lines_at = r->lines.u;
+	u->has_low = dwarf_address(u, &r->low, &u->low);
+	if (r->dwo_id.class == DWARF_CONSTANT)
+		u->dwo_id = r->dwo_id.u;
+	return r->tag == TAG_COMPILE_UNIT || r->tag == TAG_SKELETON_UNIT;
+}
+
+const char *dwarf_dir(struct dwarf_unit *u)
+{
+	return dwarf_text(u, &u->dir_value);
+}
+
+/* -- Headers -- */
+
+/* 1, or 0 if there is no whole header. */
+static int read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *u)
+{
+	struct cursor c = dwarf_window(d, DWARF_INFO, offset, 48);
+	const uint8_t *start = c.at;
+	uint64_t len = cursor_u32(&c), left;
+
+	*u = (struct dwarf_unit){.d = d, .offset = offset};
+	u->sizes.offset = len == UINT32_MAX ? 8 : 4;
+	if (u->sizes.offset == 8)
+		len = cursor_u64(&c);
+	u->end = offset + (uint64_t)(c.at - start);
+	left = d->section[DWARF_INFO]->len - u->end;
+	if (c.bad || len > left)
+		return 0;
+	u->end += len;
+	u->sizes.version = (uint8_t)cursor_u16(&c);
+	u->type = UT_COMPILE;
+	if (u->sizes.version >= 5) {
+		u->type = cursor_u8(&c);
+		u->sizes.address = cursor_u8(&c);
+		u->abbrev = cursor_uint(&c, u->sizes.offset);
+		if (u->type == UT_SKELETON || u->type == UT_SPLIT)
+			u->dwo_id = cursor_u64(&c);
+	} else {
+		u->abbrev = cursor_uint(&c, u->sizes.offset);
+		u->sizes.address = cursor_u8(&c);
+	}
+	u->die = offset + (uint64_t)(c.at - start);
+	return !c.bad && u->end > offset;
+}
+
+static bool is_read(const struct dwarf_unit *u)
+{
+	return u->sizes.version >= 2 && u->sizes.version <= 5 &&
+	       (u->sizes.address == 8 || u->sizes.address == 4) &&
+	       u->die < u->end && u->type != UT_TYPE &&
+	       u->type != UT_SPLIT_TYPE;
+}
+
+/* The list of units, and the code of each. A damaged header ends it: where
+ * the next begins is not known. */
+static int read_units(struct dwarf *d, struct dwarf_range_list *ranges)
+{
+	uint64_t offset = 0, len = d->section[DWARF_INFO]->len;
+	size_t max = 65536 + len;
+
+	for (int s = DWARF_RANGES; s <= DWARF_RNGLISTS; s++) /* U3 */
+		max += d->section[s] != NULL ? d->section[s]->len : 0;
+	while (offset < len) {
+		struct dwarf_unit unit, *u;
+		struct root root = {.n = 0};
+		struct dwarf_extent extent;
+
+		if (!read_header(d, offset, &unit))
+			break;
+		offset = unit.end;
+		if (!is_read(&unit))
+			continue;
+		u = vec_push(&d->units, d->heap);
+		if (u == NULL)
+			return -1;
+		*u = unit;
+		if (!read_root(u, &root))
+			continue;
+		extent =
+		    (struct dwarf_extent){root.low, root.high, root.ranges};
+		if (dwarf_ranges(u, &extent, (uint32_t)(d->units.n - 1), max,
+				 ranges) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* -- Opening -- */
+
+/* ORDER dwarf_section */
+static const char *const names[DWARF_SECTIONS] = {
+    ".debug_info",     ".debug_abbrev",	     ".debug_str",
+    ".debug_line_str", ".debug_str_offsets", ".debug_addr",
+    ".debug_ranges",   ".debug_rnglists",    ".debug_line"};
+
+static void find_sections(struct dwarf *d)
+{
+	for (int i = 0; i < DWARF_SECTIONS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "%s%s", names[i],
+			 d->split ? ".dwo" : "");
+		d->section[i] = elf_find(d->elf, name, NULL);
+	}
+}
+
+/* Takes e over if own, also on failure. */
+static struct dwarf *dwarf_open(struct image_file *f, struct elf *e, bool own,
+				bool split, struct hark_err *err)
+{
+	const struct heap *heap = &e->budget.heap;
+	struct dwarf_range_list ranges = {0};
+	struct dwarf *d = heap_take(heap, sizeof *d);
+	int rc;
+
+	if (d == NULL) {
+		err_set(err, HARK_ENOMEM, 0, "%s: no memory", elf_name(e));
+		if (own)
+			elf_close(e);
+		return NULL;
+	}
+	*d = (struct dwarf){
+	    .file = f, .elf = e, .own = own, .heap = heap, .split = split};
+	arena_init(&d->arena, heap);
+	find_sections(d);
+	if (d->section[DWARF_INFO] == NULL ||
+	    d->section[DWARF_ABBREV] == NULL) {
+		err_set(err, HARK_ENOENT, 0, "%s: has no debug information",
+			elf_name(e));
+		dwarf_free(d);
+		return NULL;
+	}
+	d->scan_left = SCAN_FREE + SCAN_TIMES * d->section[DWARF_ABBREV]->len;
+	rc = read_units(d, &ranges);
+	if (rc == 0)
+		rc = dwarf_flatten(heap, &ranges, &d->steps);
+	vec_free(&ranges, heap);
+	if (rc < 0) {
+		dwarf_no_memory(d, err);
+		dwarf_free(d);
+		return NULL;
+	}
+	return d;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): see dwarf_free
+static void unit_fini(struct dwarf_unit *u)
+{
+	dwarf_lines_free(u->d, u->lines);
+	dwarf_lines_free(u->d, u->files);
+	dwarf_scopes_free(u->d, u->scopes);
+	dwarf_free(u->split);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): a .dwo file has no further ones
+void dwarf_free(struct dwarf *d)
+{
+	struct elf *e;
+	bool own;
+
+	if (d == NULL)
+		return;
+	e = d->elf;
+	own = d->own;
+	for (size_t i = 0; i < d->units.n; i++)
+		unit_fini(&d->units.at[i]);
+	vec_free(&d->units, d->heap);
+	vec_free(&d->steps, d->heap);
+	dwarf_abbrevs_free(d);
+	dwarf_free(d->shared);
+	arena_fini(&d->arena);
+	heap_give(d->heap, d, sizeof *d);
+	if (own)
+		elf_close(e);
+}
+
+struct dwarf *dwarf_of(struct image_file *f, struct hark_err *err)
+{
+	struct elf *e;
+
+	if (f->dwarf != NULL)
+		return f->dwarf;
+	e = f->dwarf_bad ? NULL : image_file_dwarf(f);
+	if (e == NULL) {
+		err_set(err, HARK_ENOENT, 0, "%s: has no debug information",
+			f->name);
+		return NULL;
+	}
+	f->dwarf = dwarf_open(f, e, false, false, err);
+	f->dwarf_bad = f->dwarf == NULL;
+	return f->dwarf;
+}
+
+struct dwarf *dwarf_shared(struct dwarf *d)
+{
+	struct elf *e;
+
+	if (!d->shared_sought) {
+		d->shared_sought = true;
+		e = debug_find_shared(d->file->image, d->elf);
+		if (e != NULL)
+			d->shared = dwarf_open(d->file, e, true, false, NULL);
+		if (d->shared != NULL)
+			d->shared->shared_sought = true; /* not twice */
+	}
+	return d->shared;
+}
+
+/* -- Finding units -- */
+
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t addr)
+{
+	uint32_t i = dwarf_owner_at(&d->steps, addr);
+
+	return i < d->units.n ? &d->units.at[i] : NULL;
+}
+
+struct dwarf_unit *dwarf_unit_with(struct dwarf *d, uint64_t offset)
+{
+	size_t lo = 0, hi = d->units.n;
+	struct dwarf_unit *u;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (d->units.at[mid].die <= offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	u = lo > 0 ? &d->units.at[lo - 1] : NULL;
+	return u != NULL && offset < u->end ? u : NULL;
+}
+
+/* -- Split units -- */
+
+static struct elf *open_dwo(struct dwarf_unit *u, const char *path)
+{
+	struct elf_origin o = {.path = path,
+			       .fd = -1,
+			       .mem = -1,
+			       .pool = &u->d->file->image->pool,
+			       .relocatable = true};
+	struct elf *e = NULL;
+
+	elf_open(&o, &e, NULL);
+	return e;
+}
+
+/* Where the compiler left it, or beside the program. */
+static struct elf *find_dwo(struct dwarf_unit *u, const char *name)
+{
+	const char *dir = dwarf_dir(u), *slash = strrchr(name, '/');
+	const char *here = u->d->file->name, *end = strrchr(here, '/');
+	char path[PATH_MAX];
+	struct elf *e;
+	int n;
+
+	if (name[0] == '/')
+		n = snprintf(path, sizeof path, "%s", name);
+	else
+		n = snprintf(path, sizeof path, "%s/%s",
+			     dir != NULL ? dir : ".", name);
+	e = n > 0 && n < PATH_MAX ? open_dwo(u, path) : NULL;
+	if (e != NULL)
+		return e;
+	n = snprintf(path, sizeof path, "%.*s%s",
+		     end != NULL ? (int)(end - here) + 1 : 0, here,
+		     slash != NULL ? slash + 1 : name);
+	return n > 0 && n < PATH_MAX ? open_dwo(u, path) : NULL;
+}
+
+static void find_split(struct dwarf_unit *u)
+{
+	const char *name = dwarf_text(u, &u->dwo_value);
+	struct elf *e = name != NULL ? find_dwo(u, name) : NULL;
+
+	if (e == NULL)
+		return;
+	u->split = dwarf_open(u->d->file, e, true, true, NULL);
+	for (size_t i = 0; u->split != NULL && i < u->split->units.n; i++) {
+		struct dwarf_unit *full = &u->split->units.at[i];
+
+		if (full->dwo_id != u->dwo_id)
+			continue;
+		full->skeleton = u;
+		u->full = full;
+		return;
+	}
+}
+
+struct dwarf_unit *dwarf_full(struct dwarf_unit *u)
+{
+	if (!u->split_sought) {
+		u->split_sought = true;
+		if (!u->d->split && u->dwo_value.class != DWARF_NONE)
+			find_split(u);
+	}
+	return u->full != NULL ? u->full : u;
+}

@@ -1,0 +1,321 @@
+/* image/dwarf_priv.h - debug information, as far as lines and names need it.
+ *
+ * Why not libdw? Debian's kills its process when one of its allocations
+ * fails (docs/image.md has the count), cannot be instrumented for fuzzing,
+ * and answers questions about inlined calls by walking a unit's tree from
+ * the start each time. It is the oracle of the tests instead.
+ *
+ * A dwarf is the debug sections of one file. They hold units, one or more
+ * for each source file compiled. Opening a dwarf reads each unit's root and
+ * nothing else; the tables of lines and of scopes are made for a unit when
+ * an address in it is first asked for. DWARF 2 to 5, of 64 and 32 bits;
+ * compressed by dwz; split into .dwo files.
+ *
+ * Everything is read through cursors and gates (cursor_priv.h, bytes_priv.h)
+ * and bounded: see the numbered invariants in each file. */
+#ifndef IMAGE_DWARF_PRIV_H
+#define IMAGE_DWARF_PRIV_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "image/cursor_priv.h"
+#include "image/image_priv.h"
+
+/* ORDER dwarf_section */
+enum dwarf_section {
+	DWARF_INFO,
+	DWARF_ABBREV,
+	DWARF_STR,
+	DWARF_LINE_STR,
+	DWARF_STR_OFFSETS,
+	DWARF_ADDR,
+	DWARF_RANGES,
+	DWARF_RNGLISTS,
+	DWARF_LINE,
+	DWARF_SECTIONS
+};
+
+/* ORDER dwarf_at: the numbers are DWARF's. */
+enum {
+	AT_NAME = 0x03,
+	AT_STMT_LIST = 0x10,
+	AT_LOW_PC = 0x11,
+	AT_HIGH_PC = 0x12,
+	AT_COMP_DIR = 0x1b,
+	AT_ABSTRACT_ORIGIN = 0x31,
+	AT_SPECIFICATION = 0x47,
+	AT_RANGES = 0x55,
+	AT_CALL_COLUMN = 0x57,
+	AT_CALL_FILE = 0x58,
+	AT_CALL_LINE = 0x59,
+	AT_LINKAGE_NAME = 0x6e,
+	AT_STR_OFFSETS_BASE = 0x72,
+	AT_ADDR_BASE = 0x73,
+	AT_RNGLISTS_BASE = 0x74,
+	AT_DWO_NAME = 0x76,
+	AT_MIPS_LINKAGE_NAME = 0x2007,
+	AT_GNU_DWO_NAME = 0x2130,
+	AT_GNU_DWO_ID = 0x2131,
+	AT_GNU_RANGES_BASE = 0x2132,
+	AT_GNU_ADDR_BASE = 0x2133,
+};
+enum {
+	TAG_COMPILE_UNIT = 0x11,
+	TAG_INLINED_SUBROUTINE = 0x1d,
+	TAG_SUBPROGRAM = 0x2e,
+	TAG_PARTIAL_UNIT = 0x3c,
+	TAG_SKELETON_UNIT = 0x4a,
+};
+enum { UT_COMPILE = 1, UT_TYPE, UT_PARTIAL, UT_SKELETON, UT_SPLIT };
+enum { UT_SPLIT_TYPE = 6 };
+
+struct dwarf;
+struct dwarf_unit;
+
+/* Lengths that the layout of entries depends on. */
+struct dwarf_sizes {
+	uint8_t address, offset, version;
+};
+
+/* -- Abbreviations (dwarf_abbrev.c) -- */
+
+struct dwarf_attr {
+	uint16_t name, form;
+	int64_t implicit; /* of DW_FORM_implicit_const */
+};
+
+struct dwarf_decl {
+	uint64_t code;
+	uint32_t first, n; /* of its attributes */
+	uint16_t tag;
+	bool has_children;
+	int32_t fixed; /* bytes of all attributes; -1: they vary */
+};
+
+struct dwarf_abbrevs {
+	struct dwarf_abbrevs *next; /* a chain, owned by the dwarf */
+	uint64_t offset;
+	struct dwarf_sizes sizes;
+	struct {
+		VEC(struct dwarf_decl);
+	} decls;
+	struct {
+		VEC(struct dwarf_attr);
+	} attrs;
+	bool dense; /* code i is number i - 1 */
+};
+
+/* The table at an offset, made once; NULL with err. */
+struct dwarf_abbrevs *dwarf_abbrevs_at(struct dwarf *d, uint64_t offset,
+				       struct dwarf_sizes sizes,
+				       struct hark_err *err);
+void dwarf_abbrevs_free(struct dwarf *d);
+const struct dwarf_decl *dwarf_decl_of(const struct dwarf_abbrevs *a,
+				       uint64_t code);
+
+/* -- Values of attributes (dwarf_form.c) -- */
+
+enum dwarf_class {
+	DWARF_NONE,
+	DWARF_CONSTANT, /* also offsets into other sections, and flags */
+	DWARF_ADDRESS,
+	DWARF_ADDRESS_INDEX,
+	DWARF_TEXT,	   /* text */
+	DWARF_TEXT_OFFSET, /* into the section */
+	DWARF_TEXT_INDEX,
+	DWARF_TEXT_ALT, /* offset into the shared file's strings */
+	DWARF_REF,	/* offset into info */
+	DWARF_REF_ALT,	/* the same in the shared file */
+	DWARF_LIST_INDEX,
+	DWARF_OTHER, /* read over */
+};
+
+struct dwarf_value {
+	enum dwarf_class class;
+	enum dwarf_section section; /* of DWARF_TEXT_OFFSET */
+	uint64_t u;
+	const char *text;
+};
+
+/* Reads one value; a form not known makes the cursor bad. */
+struct dwarf_value dwarf_read(struct cursor *c, uint64_t form, int64_t implicit,
+			      struct dwarf_sizes sizes, uint64_t unit_offset);
+/* The bytes that a form always has, or -1. */
+int dwarf_form_len(uint64_t form, struct dwarf_sizes sizes);
+
+/* What values mean in their unit; each NULL or false if it means nothing. */
+const char *dwarf_text(struct dwarf_unit *u, const struct dwarf_value *v);
+bool dwarf_address(struct dwarf_unit *u, const struct dwarf_value *v,
+		   uint64_t *out);
+/* An entry elsewhere: its unit and offset. */
+bool dwarf_target(struct dwarf_unit *u, const struct dwarf_value *v,
+		  struct dwarf_unit **unit, uint64_t *offset);
+
+/* -- Ranges (dwarf_ranges.c) -- */
+
+struct dwarf_range {
+	uint64_t low, high; /* link-time addresses of code */
+	uint32_t owner;	    /* a unit or a scope */
+};
+
+struct dwarf_range_list {
+	VEC(struct dwarf_range);
+};
+
+/* The three attributes that say where an entry's code is. */
+struct dwarf_extent {
+	struct dwarf_value low, high, ranges;
+};
+
+/* Appends the ranges of an entry that lie in code, for an owner. An entry
+ * that is damaged has none. -1: no memory, or more than the list may hold. */
+int dwarf_ranges(struct dwarf_unit *u, const struct dwarf_extent *e,
+		 uint32_t owner, size_t max, struct dwarf_range_list *out);
+
+/* Ranges that may nest, made into steps: from addr on, the innermost one is
+ * owner (DWARF_NOBODY: none). */
+#define DWARF_NOBODY UINT32_MAX
+struct dwarf_step {
+	uint64_t addr;
+	uint32_t owner;
+};
+struct dwarf_steps {
+	VEC(struct dwarf_step);
+};
+/* Sorts ranges. Of two that begin together the longer is outside; of two
+ * that are the same, the higher owner is inside. */
+int dwarf_flatten(const struct heap *heap, struct dwarf_range_list *ranges,
+		  struct dwarf_steps *out);
+uint32_t dwarf_owner_at(const struct dwarf_steps *s, uint64_t addr);
+
+/* -- Lines (dwarf_lines.c) -- */
+
+struct dwarf_row {
+	uint64_t addr;
+	uint32_t line : 30, is_stmt : 1, is_end : 1;
+	uint16_t file, column;
+};
+
+struct dwarf_file {
+	const char *name; /* borrowed from a section */
+	const char *path; /* joined with its directory, when first asked */
+	uint32_t dir;
+};
+
+struct dwarf_lines {
+	struct {
+		VEC(struct dwarf_row);
+	} rows; /* by address */
+	struct {
+		VEC(struct dwarf_file);
+	} files;
+	struct {
+		VEC(const char *);
+	} dirs;
+	uint8_t version;
+};
+
+/* The rows (if with_rows) and files of a line program; NULL with err. The
+ * result is the caller's. */
+struct dwarf_lines *dwarf_lines_read(struct dwarf_unit *u, uint64_t offset,
+				     bool with_rows, struct hark_err *err);
+void dwarf_lines_free(struct dwarf *d, struct dwarf_lines *l);
+/* The table of a unit, made once; NULL with err. */
+struct dwarf_lines *dwarf_lines_of(struct dwarf_unit *u, struct hark_err *err);
+/* Only its files, for units whose rows are not needed; NULL if there are
+ * none. They may be the skeleton's: *u is then that. */
+struct dwarf_lines *dwarf_files_of(struct dwarf_unit **u);
+/* The last row at or before addr, or NULL. */
+const struct dwarf_row *dwarf_row_at(const struct dwarf_lines *l,
+				     uint64_t addr);
+/* The path of a file by its number; NULL if there is none. */
+const char *dwarf_path(struct dwarf_unit *u, struct dwarf_lines *l,
+		       uint64_t number);
+
+/* -- Scopes (dwarf_scopes.c) -- */
+
+/* A function, or a function inlined into another. */
+struct dwarf_scope {
+	uint64_t die;	 /* offset of its entry */
+	uint32_t outer;	 /* the scope around it, or DWARF_NOBODY */
+	uint32_t line;	 /* of the call, if it is inlined */
+	uint32_t file;	 /* the same */
+	uint16_t column; /* the same */
+	bool inlined, named;
+	const char *name; /* once named; NULL: it has none */
+};
+
+struct dwarf_scopes {
+	struct {
+		VEC(struct dwarf_scope);
+	} all;
+	struct dwarf_steps steps;
+};
+
+struct dwarf_scopes *dwarf_scopes_of(struct dwarf_unit *u,
+				     struct hark_err *err);
+void dwarf_scopes_free(struct dwarf *d, struct dwarf_scopes *s);
+/* The linked name, or the plain one; NULL if there is none. */
+const char *dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s);
+
+/* -- Units (dwarf.c) -- */
+
+struct dwarf_unit {
+	struct dwarf *d;	   /* borrowed: whose sections */
+	uint64_t offset, die, end; /* header, root, end: in info */
+	uint64_t abbrev;
+	struct dwarf_sizes sizes;
+	uint8_t type;
+	bool has_lines, has_low;
+	struct dwarf_value name_value, dir_value, dwo_value;
+	uint64_t lines_at, low;
+	uint64_t str_offsets, addr_base, rnglists, ranges_base;
+	uint64_t dwo_id;
+
+	struct dwarf_abbrevs *abbrevs; /* borrowed from d */
+	struct dwarf_lines *lines;     /* owned */
+	struct dwarf_lines *files;     /* owned: if lines are not needed */
+	struct dwarf_scopes *scopes;   /* owned */
+	bool lines_bad, files_bad, scopes_bad, split_sought;
+	struct dwarf *split;	     /* owned: the .dwo file */
+	struct dwarf_unit *full;     /* borrowed from split: its unit */
+	struct dwarf_unit *skeleton; /* borrowed: of a full unit */
+};
+
+struct dwarf {
+	struct image_file *file; /* borrowed */
+	struct elf *elf;	 /* borrowed, or owned if own */
+	bool own;
+	const struct heap *heap;	       /* borrowed: elf's */
+	struct arena arena;		       /* paths */
+	struct bytes *section[DWARF_SECTIONS]; /* borrowed; NULL: none */
+	bool split;			       /* a .dwo file */
+	struct {
+		VEC(struct dwarf_unit);
+	} units;		       /* by offset; fixed once read */
+	struct dwarf_steps steps;      /* code, to index of unit */
+	struct dwarf_abbrevs *abbrevs; /* owned */
+	uint64_t scan_left;   /* bytes of tables that may be read for roots */
+	struct dwarf *shared; /* owned: dwz's common file */
+	bool shared_sought;
+};
+
+/* The debug information of a file, opened once; NULL with err. */
+struct dwarf *dwarf_of(struct image_file *f, struct hark_err *err);
+void dwarf_free(struct dwarf *d);
+
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t addr);
+/* The unit that has this offset of info in it, or NULL. */
+struct dwarf_unit *dwarf_unit_with(struct dwarf *d, uint64_t offset);
+/* For a skeleton the unit in its .dwo file, if that is found; else itself. */
+struct dwarf_unit *dwarf_full(struct dwarf_unit *u);
+struct dwarf *dwarf_shared(struct dwarf *d);
+/* The directory in which it was compiled; NULL if it does not say. */
+const char *dwarf_dir(struct dwarf_unit *u);
+int dwarf_no_memory(const struct dwarf *d, struct hark_err *err);
+
+/* The bytes of a section from offset on, len of them or what there is. */
+struct cursor dwarf_window(struct dwarf *d, enum dwarf_section s,
+			   uint64_t offset, uint64_t len);
+
+#endif

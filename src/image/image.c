@@ -1,0 +1,248 @@
+/* image/image.c - the files of an image, each known once. */
+#include "image/image_priv.h"
+
+#include "image/dwarf_priv.h"
+#include "image/frames_priv.h"
+#include "image/symbols_priv.h"
+#include "image/unpack_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int image_new(struct image **out, struct hark_err *err)
+{
+	const char *path = getenv("HARK_DEBUG_PATH");
+	struct image *im = calloc(1, sizeof *im);
+
+	if (im != NULL && path != NULL)
+		im->debug_path = strdup(path);
+	if (im == NULL || (path != NULL && im->debug_path == NULL)) {
+		image_free(im);
+		return err_set(err, HARK_ENOMEM, 0, "no memory");
+	}
+	*out = im;
+	return 0;
+}
+
+static void file_free(struct image_file *f)
+{
+	symbols_free(f->symbols);
+	dwarf_free(f->dwarf);
+	elf_close(f->mini);
+	elf_close(f->debug);
+	if (f->elf != NULL) {
+		const struct heap *heap = &f->elf->budget.heap;
+
+		heap_give(heap, f->mini_bytes, f->mini_len);
+		if (f->frames != NULL)
+			heap_give(heap, f->frames, f->frames->len);
+	}
+	elf_close(f->elf);
+	free(f->name);
+	free(f);
+}
+
+void image_free(struct image *im)
+{
+	if (im == NULL)
+		return;
+	while (im->files != NULL) {
+		struct image_file *f = im->files;
+
+		im->files = f->next;
+		file_free(f);
+	}
+	free(im->debug_path);
+	free(im);
+}
+
+/* -- Opening -- */
+
+/* A build-id alone can be forged or shared with a stripped copy: headers and
+ * length must agree too. */
+static bool is_same(const struct elf *a, const struct elf *b)
+{
+	if (a->in.src.len != b->in.src.len ||
+	    memcmp(&a->eh, &b->eh, sizeof a->eh) != 0 || a->n_ph != b->n_ph ||
+	    (a->n_ph > 0 && memcmp(a->ph, b->ph, a->n_ph * sizeof *a->ph) != 0))
+		return false;
+	if (a->id_len > 0)
+		return a->id_len == b->id_len &&
+		       memcmp(a->id, b->id, a->id_len) == 0;
+	return a->in.path != NULL && b->in.path != NULL &&
+	       a->in.dev == b->in.dev && a->in.ino == b->in.ino &&
+	       a->in.mtime_ns == b->in.mtime_ns;
+}
+
+static struct image_file *find_same(const struct image *im, const struct elf *e)
+{
+	struct image_file *f = im->files;
+
+	while (f != NULL && !is_same(f->elf, e))
+		f = f->next;
+	return f;
+}
+
+int image_add(struct image *im, const struct elf_origin *o, const char *name,
+	      struct image_file **out, struct hark_err *err)
+{
+	struct image_file *f = NULL;
+	struct elf *e = NULL;
+	int rc = -1;
+
+	if (elf_open(o, &e, err) < 0)
+		return -1;
+	if (name == NULL)
+		name = o->path != NULL ? o->path : "";
+	f = find_same(im, e);
+	if (f != NULL) {
+		*out = f;
+		f = NULL;
+		rc = 0;
+		goto out;
+	}
+	f = calloc(1, sizeof *f);
+	if (f != NULL)
+		f->name = strdup(name);
+	if (f == NULL || f->name == NULL) {
+		err_set(err, HARK_ENOMEM, 0, "no memory");
+		goto out;
+	}
+	f->image = im;
+	f->elf = e;
+	f->next = im->files;
+	im->files = f;
+	*out = f;
+	f = NULL; /* handed over */
+	e = NULL;
+	rc = 0;
+out:
+	if (f != NULL)
+		file_free(f);
+	elf_close(e);
+	return rc;
+}
+
+int image_open(struct image *im, const char *path, struct image_file **out,
+	       struct hark_err *err)
+{
+	struct elf_origin o = {
+	    .path = path, .fd = -1, .mem = -1, .pool = &im->pool};
+
+	return image_add(im, &o, NULL, out, err);
+}
+
+int image_open_memory(struct image *im, const char *name, const void *bytes,
+		      size_t len, struct image_file **out, struct hark_err *err)
+{
+	struct elf_origin o = {.bytes = bytes, .len = len, .fd = -1, .mem = -1};
+
+	return image_add(im, &o, name, out, err);
+}
+
+/* -- Parts -- */
+
+static bool has_contents(struct elf *e, const char *name)
+{
+	struct elf_section *s = e != NULL ? elf_section(e, name) : NULL;
+
+	return s != NULL && s->h.sh_type != SHT_NOBITS && s->h.sh_size > 0;
+}
+
+struct elf *image_file_separate(struct image_file *f)
+{
+	if (!f->debug_sought) {
+		f->debug_sought = true;
+		if (!has_contents(f->elf, ".debug_info") ||
+		    !has_contents(f->elf, ".symtab"))
+			f->debug = debug_find(f->image, f->elf, f->name);
+	}
+	return f->debug;
+}
+
+struct elf *image_file_dwarf(struct image_file *f)
+{
+	if (has_contents(f->elf, ".debug_info"))
+		return f->elf;
+	image_file_separate(f);
+	return has_contents(f->debug, ".debug_info") ? f->debug : NULL;
+}
+
+struct elf *image_file_mini(struct image_file *f)
+{
+	struct bytes *b;
+	const uint8_t *at;
+	struct elf_origin o = {.fd = -1, .mem = -1};
+
+	if (f->mini_sought)
+		return f->mini;
+	f->mini_sought = true;
+	b = elf_find(f->elf, ".gnu_debugdata", NULL);
+	at = b != NULL ? bytes_need(b, 0, b->len, NULL) : NULL;
+	if (at == NULL || unpack_xz(at, b->len, &f->elf->budget.heap,
+				    &f->mini_bytes, &f->mini_len, NULL) < 0)
+		return NULL;
+	o.bytes = f->mini_bytes;
+	o.len = f->mini_len;
+	elf_open(&o, &f->mini, NULL);
+	return f->mini;
+}
+
+int frames_of(struct image_file *f, const struct frame_table **out,
+	      struct hark_err *err)
+{
+	struct frames_input in;
+
+	if (f->frames == NULL) {
+		struct elf *debug = has_contents(f->elf, ".eh_frame")
+					? NULL
+					: image_file_separate(f);
+
+		if (frames_find(f->elf, debug, &in, err) < 0 ||
+		    frames_build(&in, f->elf->id, f->elf->id_len, &f->frames,
+				 &f->frames_stats, err) < 0)
+			return -1;
+	}
+	*out = f->frames;
+	return 0;
+}
+
+struct frames_stats frames_stats(const struct image_file *f)
+{
+	return f->frames_stats;
+}
+
+/* -- Facts -- */
+
+const char *image_file_path(const struct image_file *f)
+{
+	return f->name;
+}
+
+int64_t image_file_mtime_ns(const struct image_file *f)
+{
+	return f->elf->in.mtime_ns;
+}
+
+const uint8_t *image_file_id(const struct image_file *f, size_t *len)
+{
+	*len = f->elf->id_len;
+	return f->elf->id;
+}
+
+const char *image_file_debug(struct image_file *f)
+{
+	struct elf *e = image_file_dwarf(f);
+
+	if (e == NULL)
+		return NULL;
+	return e == f->elf ? f->name : elf_name(e);
+}
+
+uint64_t image_file_memory(const struct image_file *f)
+{
+	uint64_t n = f->elf->budget.used;
+
+	n += f->debug != NULL ? f->debug->budget.used : 0;
+	return n + (f->mini != NULL ? f->mini->budget.used : 0);
+}

@@ -1,0 +1,56 @@
+/* image/image.h - the store of what hark knows about ELF files.
+ *
+ * An image_file is one program, library or vdso: its symbols (symbols.h),
+ * lines (lines.h) and call-frame rules (frames.h) are asked of it, by link-
+ * time addresses. Opening one reads its headers; everything else is read at
+ * the first question that needs it, and kept. The same file opened twice (by
+ * build-id, else by inode) is one image_file. Which files a process has, and
+ * where, is what modules.h says.
+ *
+ * Debug information may be apart from the program. It is looked for, in this
+ * order, in the file itself, under the build-id in each directory of
+ * $HARK_DEBUG_PATH and in /usr/lib/debug, by the debug link beside the file
+ * and under those directories (with its check sum compared), and, only if
+ * the user has set DEBUGINFOD_URLS, through debuginfod.
+ *
+ * Files are not trusted: a damaged or hostile one gives errors, and costs
+ * memory and time in proportion to its size.
+ *
+ * Threads: one image and everything reached from it belong to one thread at
+ * a time. Pointers handed out live until image_free. */
+#ifndef IMAGE_IMAGE_H
+#define IMAGE_IMAGE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct image;
+struct image_file;
+
+int image_new(struct image **out, struct hark_err *err);
+void image_free(struct image *im);
+
+int image_open(struct image *im, const char *path, struct image_file **out,
+	       struct hark_err *err);
+/* A file whose bytes are at hand, and must stay until image_free. name is
+ * what messages call it, and where a debug link starts from. */
+int image_open_memory(struct image *im, const char *name, const void *bytes,
+		      size_t len, struct image_file **out,
+		      struct hark_err *err);
+
+/* A path, or the name given; and when the file was written, in ns since
+ * 1970 (0: not known). */
+const char *image_file_path(const struct image_file *f);
+int64_t image_file_mtime_ns(const struct image_file *f);
+/* Its build-id; *len is 0 if it has none. */
+const uint8_t *image_file_id(const struct image_file *f, size_t *len);
+/* Where its debug information was found: its own path, that of a separate
+ * file, or NULL if there is none. This looks for it. */
+const char *image_file_debug(struct image_file *f);
+/* The bytes that this file has made hark allocate so far. */
+uint64_t image_file_memory(const struct image_file *f);
+
+#endif

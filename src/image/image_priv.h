@@ -1,0 +1,60 @@
+/* image/image_priv.h - an image and its files, as this folder sees them. */
+#ifndef IMAGE_IMAGE_PRIV_H
+#define IMAGE_IMAGE_PRIV_H
+
+#include "image/elf_priv.h"
+#include "image/frames.h"
+#include "image/image.h"
+
+struct symbols;
+struct dwarf;
+
+struct image {
+	struct input_pool pool;
+	struct image_file *files; /* owned, a chain */
+	char *debug_path;	  /* owned: directories with colons between */
+};
+
+struct image_file {
+	struct image *image;	 /* borrowed */
+	struct image_file *next; /* owned */
+	char *name;		 /* owned: path, or what stands for it */
+	struct elf *elf;	 /* owned */
+
+	/* Each is looked for once; NULL afterwards: there is none. */
+	bool debug_sought, mini_sought;
+	struct elf *debug;   /* owned: a separate debug file */
+	struct elf *mini;    /* owned: what .gnu_debugdata holds */
+	uint8_t *mini_bytes; /* owned, from elf's heap */
+	size_t mini_len;
+
+	struct frame_table *frames; /* owned, from elf's heap */
+	struct frames_stats frames_stats;
+	struct symbols *symbols; /* owned */
+	struct dwarf *dwarf;	 /* owned */
+	bool dwarf_bad;		 /* it was tried, and it is damaged */
+};
+
+/* Opens an origin, or finds it among the files there are. A name of NULL is
+ * the origin's path. */
+int image_add(struct image *im, const struct elf_origin *o, const char *name,
+	      struct image_file **out, struct hark_err *err);
+
+/* A separate debug file, or NULL. */
+struct elf *image_file_separate(struct image_file *f);
+/* The ELF file with the mini debug info, or NULL. */
+struct elf *image_file_mini(struct image_file *f);
+/* The ELF file that has debug sections: the file or the separate one; NULL
+ * if neither has. */
+struct elf *image_file_dwarf(struct image_file *f);
+
+/* -- debug.c: where separate debug information is -- */
+
+/* The file with the same build-id, or the debug link's; NULL if there is
+ * none that matches. path: of e, for the debug link. */
+struct elf *debug_find(struct image *im, struct elf *e, const char *path);
+/* The file that a dwz-compressed debug file shares with others; NULL if it
+ * names none, or there is none. */
+struct elf *debug_find_shared(struct image *im, struct elf *e);
+
+#endif

@@ -1,0 +1,249 @@
+/* image/lines.c - which source line is this code, and where is that line? */
+#include "image/lines.h"
+
+#include "image/dwarf_priv.h"
+
+#include <stdlib.h>
+
+/* -- From addresses to lines -- */
+
+static int nothing(const struct image_file *f, uint64_t addr,
+		   struct hark_err *err)
+{
+	return err_set(err, HARK_ENOENT, 0, "%s: no line for 0x%lx", f->name,
+		       (unsigned long)addr);
+}
+
+/* The scopes around an address, innermost first, up to the function that is
+ * not inlined. */
+static size_t climb(const struct dwarf_scopes *s, uint64_t addr,
+		    uint32_t *chain)
+{
+	uint32_t i = dwarf_owner_at(&s->steps, addr);
+	size_t n = 0;
+
+	while (i < s->all.n && n < LINES_DEPTH) {
+		chain[n++] = i;
+		if (!s->all.at[i].inlined)
+			break;
+		i = s->all.at[i].outer;
+	}
+	return n;
+}
+
+/* Where the scope was called from. */
+static void set_call(struct dwarf_unit *u, const struct dwarf_scope *s,
+		     struct line_frame *frame)
+{
+	struct dwarf_lines *files = dwarf_files_of(&u);
+
+	frame->line = s->line;
+	frame->column = s->column;
+	frame->file = files != NULL ? dwarf_path(u, files, s->file) : NULL;
+}
+
+int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
+	     size_t max, size_t *n, struct hark_err *err)
+{
+	struct dwarf *d = dwarf_of(f, err);
+	struct dwarf_unit *u = d != NULL ? dwarf_unit_at(d, addr) : NULL, *full;
+	struct line_frame here = {0};
+	struct dwarf_lines *lines;
+	struct dwarf_scopes *scopes;
+	const struct dwarf_row *row;
+	uint32_t chain[LINES_DEPTH];
+	size_t depth;
+
+	if (d == NULL)
+		return -1;
+	if (u == NULL || max == 0)
+		return nothing(f, addr, err);
+	lines = dwarf_lines_of(u, NULL);
+	row = lines != NULL ? dwarf_row_at(lines, addr) : NULL;
+	if (row != NULL) {
+		here.file = dwarf_path(u, lines, row->file);
+		here.line = row->line;
+		here.column = row->column;
+	}
+	full = dwarf_full(u);
+	scopes = dwarf_scopes_of(full, NULL);
+	depth = scopes != NULL ? climb(scopes, addr, chain) : 0;
+	if (depth == 0 && row == NULL)
+		return nothing(f, addr, err);
+	if (depth == 0) {
+		out[0] = here;
+		*n = 1;
+		return 0;
+	}
+	*n = depth < max ? depth : max;
+	for (size_t i = 0; i < *n; i++) {
+		struct dwarf_scope *s = &scopes->all.at[chain[i]];
+		struct line_frame *to = &out[*n - 1 - i];
+
+		*to = here;
+		to->function = dwarf_scope_name(full, s);
+		to->inlined = s->inlined;
+		set_call(full, s, &here); /* of the one around it */
+	}
+	return 0;
+}
+
+/* -- From lines to addresses -- */
+
+struct sites {
+	VEC(uint64_t);
+};
+
+/* Is path the file that was meant: the whole of it, or its last parts? */
+static bool is_meant(const char *path, const char *file)
+{
+	size_t path_len = strlen(path), len = strlen(file);
+
+	if (len > path_len || strcmp(path + path_len - len, file) != 0)
+		return false;
+	return len == path_len || file[0] == '/' ||
+	       path[path_len - len - 1] == '/';
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* Paths are only made for files that may be it. */
+static bool is_file(struct dwarf_unit *u, struct dwarf_lines *l, size_t number,
+		    const char *file)
+{
+	const char *name = l->files.at[number].name, *path;
+
+	if (name == NULL || strcmp(last_part(name), last_part(file)) != 0)
+		return false;
+	path = dwarf_path(u, l, number);
+	return path != NULL && is_meant(path, file);
+}
+
+static bool has_file(struct dwarf_unit *u, const char *file)
+{
+	struct dwarf_lines *l = u->lines;
+	bool found = false;
+
+	if (l == NULL)
+		l = dwarf_lines_read(u, u->lines_at, false, NULL);
+	for (size_t i = 0; l != NULL && i < l->files.n && !found; i++)
+		found = is_file(u, l, i, file);
+	if (l != u->lines)
+		dwarf_lines_free(u->d, l);
+	return found;
+}
+
+/* A row that begins a stretch of its line. */
+static bool is_start(const struct dwarf_lines *l, size_t i)
+{
+	const struct dwarf_row *r = &l->rows.at[i];
+
+	if (r->is_end || !r->is_stmt || r->line == 0)
+		return false;
+	return i == 0 || r[-1].is_end || r[-1].line != r->line ||
+	       r[-1].file != r->file || !r[-1].is_stmt;
+}
+
+/* Calls take for each row of the file that begins a line; 0 or -1. */
+static int each_start(struct image_file *f, const char *file,
+		      int (*take)(void *ctx, const struct dwarf_row *row),
+		      void *ctx, struct hark_err *err)
+{
+	struct dwarf *d = dwarf_of(f, err);
+
+	if (d == NULL)
+		return -1;
+	for (size_t i = 0; i < d->units.n; i++) {
+		struct dwarf_unit *u = &d->units.at[i];
+		struct dwarf_lines *l;
+
+		if (!u->has_lines || !has_file(u, file))
+			continue;
+		l = dwarf_lines_of(u, NULL);
+		for (size_t k = 0; l != NULL && k < l->rows.n; k++)
+			if (is_start(l, k) && l->rows.at[k].file < l->files.n &&
+			    is_file(u, l, l->rows.at[k].file, file) &&
+			    take(ctx, &l->rows.at[k]) < 0)
+				return dwarf_no_memory(d, err);
+	}
+	return 0;
+}
+
+struct search {
+	const struct heap *heap;
+	uint32_t line, next; /* next: the best so far, 0: none */
+	struct sites sites;
+};
+
+static int take_site(void *ctx, const struct dwarf_row *row)
+{
+	struct search *s = ctx;
+	uint64_t *new;
+
+	if (row->line != s->line)
+		return 0;
+	new = vec_push(&s->sites, s->heap);
+	if (new == NULL)
+		return -1;
+	*new = row->addr;
+	return 0;
+}
+
+static int take_next(void *ctx, const struct dwarf_row *row)
+{
+	struct search *s = ctx;
+
+	if (row->line >= s->line && (s->next == 0 || row->line < s->next))
+		s->next = row->line;
+	return 0;
+}
+
+static int no_line(const struct image_file *f, const char *file, uint32_t line,
+		   struct hark_err *err)
+{
+	return err_set(err, HARK_ENOENT, 0, "%s: no code for %s:%u", f->name,
+		       file, line);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+int lines_sites(struct image_file *f, const char *file, uint32_t line,
+		int (*visit)(void *ctx, uint64_t addr), void *ctx,
+		struct hark_err *err)
+{
+	struct search s = {.heap = &f->elf->budget.heap, .line = line};
+	int rc = each_start(f, file, take_site, &s, err);
+
+	if (rc == 0 && s.sites.n == 0)
+		rc = no_line(f, file, line, err);
+	if (rc == 0)
+		qsort(s.sites.at, s.sites.n, sizeof *s.sites.at, by_address);
+	for (size_t i = 0; rc == 0 && i < s.sites.n; i++)
+		if (i == 0 || s.sites.at[i] != s.sites.at[i - 1])
+			rc = visit(ctx, s.sites.at[i]);
+	vec_free(&s.sites, s.heap);
+	return rc;
+}
+
+int lines_next(struct image_file *f, const char *file, uint32_t line,
+	       uint32_t *out, struct hark_err *err)
+{
+	struct search s = {.line = line};
+
+	if (each_start(f, file, take_next, &s, err) < 0)
+		return -1;
+	if (s.next == 0)
+		return no_line(f, file, line, err);
+	*out = s.next;
+	return 0;
+}
