@@ -203,7 +203,8 @@ static enum x86_move put_borrowed(struct mover *m)
 	unsigned reg = unused_register(m->insn), len;
 	uint8_t bytes[X86_MAX_LEN + 1];
 
-	if (reg == X86_NOREG)
+	/* mov gs, [rip+disp] would take the cell away from under our feet. */
+	if (reg == X86_NOREG || m->insn->row->special == X86_SETSEG)
 		return X86_MOVE_FAR;
 	len = rebase(m, reg, bytes);
 	point(m, X86_PC_FROM, X86_FIX_NONE, 0);

@@ -437,6 +437,18 @@ START_TEST(borrowed_register_comes_back_from_the_cell)
 }
 END_TEST
 
+START_TEST(a_segment_load_does_not_lose_the_cell)
+{
+	/* mov gs,[rip]   lgs rax,[rip] */
+	ck_assert_int_eq(X86_MOVE_FAR,
+			 MOVE("\x8e\x2d\x00\x10\x00\x00", away, &with_cell));
+	ck_assert_int_eq(X86_MOVE_FAR, MOVE("\x48\x0f\xb5\x05\x00\x10\x00\x00",
+					    away, &with_cell));
+	ck_assert_int_eq(X86_MOVE_OK,
+			 MOVE("\x8e\x2d\x00\x10\x00\x00", place, NULL));
+}
+END_TEST
+
 START_TEST(nothing_is_lost_unasked)
 {
 	static const struct x86_move_how lose = {.may_lose = 1};
@@ -520,6 +532,7 @@ Suite *x86_relocate_suite(void)
 	tcase_add_test(t, x87_is_said_to_remember_its_place);
 	tcase_add_test(t, every_instruction_is_a_point);
 	tcase_add_test(t, borrowed_register_comes_back_from_the_cell);
+	tcase_add_test(t, a_segment_load_does_not_lose_the_cell);
 	tcase_add_test(t, nothing_is_lost_unasked);
 	tcase_add_test(t, routes_are_asked_and_followed);
 	tcase_add_test(t, targets_can_be_patched_afterwards);

@@ -105,6 +105,21 @@ const struct world *world_get(unsigned n)
 	return &worlds[n];
 }
 
+static __thread uint8_t by_fs[FS_LEN];
+
+const uint8_t *world_fs(void)
+{
+	return by_fs;
+}
+
+static uint64_t fs_offset(void)
+{
+	uint64_t self;
+
+	__asm__("mov %%fs:0, %0" : "=r"(self));
+	return (uint64_t)by_fs - self;
+}
+
 void world_load(const struct kase *k)
 {
 	static uint64_t gs;
@@ -114,6 +129,7 @@ void world_load(const struct kase *k)
 	gs = k->world->data;
 	memcpy((void *)k->world->data, k->data, PAGE);
 	memcpy((void *)k->world->stack, k->stack, PAGE);
+	memcpy(by_fs, k->data, FS_LEN);
 	/* A stray pointer may have hit the cells. */
 	memset((void *)(k->world->data + 0x8000), 0, PAGE);
 	memset((void *)0x40000000, 0, PAGE);
@@ -674,6 +690,30 @@ static void make_locked(struct kase *k)
 	case_aim(k);
 }
 
+static void make_segment(struct kase *k)
+{
+	static const enum emit_op ops[] = {EMIT_MOV, EMIT_ADD, EMIT_XADD,
+					   EMIT_XCHG};
+	struct x86_buf b = code_buf(k);
+	uint64_t offset = fs_offset() + random_below(FS_LEN - 8);
+	unsigned base = random_below(16), reg = random_below(16);
+	struct x86_mem m = x86_mem_seg(X86_FS, (int64_t)offset);
+
+	if (one_in(2) && base != X86_RSP && base != reg) {
+		m = x86_mem_at(base, (int8_t)random_next());
+		m.seg = X86_FS;
+		set_gpr(k, base, offset - (uint64_t)m.disp);
+	}
+	if (one_in(4))
+		m = x86_mem_seg(X86_GS, 0x400 + random_below(0x400));
+	if (one_in(4))
+		emit_rm(&b, EMIT_MOVZX8, 4, reg, m);
+	else
+		emit_mr(&b, ops[random_below(4)], 1u << random_below(4), m,
+			reg);
+	decode(k);
+}
+
 static void make_syscall(struct kase *k)
 {
 	static const uint8_t bytes[] = {0x0f, 0x05};
@@ -730,6 +770,7 @@ const struct kind kinds[] = {
     {"flags", make_flags},
     {"string", make_string},
     {"locked", make_locked},
+    {"fs: and gs:", make_segment},
     {"syscall", make_syscall},
     {"nop and endbr64", make_nop},
     {"divide", make_divide},

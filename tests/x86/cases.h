@@ -48,6 +48,9 @@ void worlds_init(void);
 const struct world *world_get(unsigned n);
 /* Makes gs point to the world's data, and the pages hold the case's bytes. */
 void world_load(const struct kase *k);
+/* The bytes that cases reach by fs; world_load() sets them, too. */
+enum { FS_LEN = 64 };
+const uint8_t *world_fs(void);
 
 /* A whole case of the kind. */
 void case_make(struct kase *k, const struct kind *kind);

@@ -43,7 +43,7 @@ struct run {
 	struct x86_moved info;
 	uint64_t slot; /* where the moved code is */
 	const struct machine *home;
-	const uint8_t *home_data, *home_stack;
+	const uint8_t *home_data, *home_stack, *home_fs;
 	const char *wrong; /* the first thing that differs */
 };
 
@@ -80,13 +80,17 @@ static int stack_differs(const struct kase *k, const uint8_t *a,
 	       memcmp(a + at + 8, b + at + 8, PAGE - at - 8) != 0;
 }
 
+/* fs starts like data. */
 static const char *memory_differs(const struct run *r, const uint8_t *data,
-				  const uint8_t *stack, int pushed_counts)
+				  const uint8_t *stack, const uint8_t *fs,
+				  int pushed_counts)
 {
 	const struct world *w = r->k->world;
 
 	if (memcmp((const void *)w->data, data, PAGE) != 0)
 		return "data";
+	if (memcmp(world_fs(), fs, FS_LEN) != 0)
+		return "fs data";
 	if (stack_differs(r->k, (const void *)w->stack, stack, pushed_counts))
 		return "stack";
 	return NULL;
@@ -135,7 +139,7 @@ static const char *state_differs(const struct run *r, struct machine *m)
 		return "pc";
 	what = machine_differs(m, home);
 	return what ? what
-		    : memory_differs(r, r->home_data, r->home_stack,
+		    : memory_differs(r, r->home_data, r->home_stack, r->home_fs,
 				     home->sig == SIGTRAP);
 }
 
@@ -163,8 +167,9 @@ static const char *step_differs(const struct run *r, const struct machine *now)
 	if (m.flags != want->flags)
 		return "flags at a step";
 	if (before)
-		return memory_differs(r, r->k->data, r->k->stack, 0);
-	return memory_differs(r, r->home_data, r->home_stack, 1);
+		return memory_differs(r, r->k->data, r->k->stack, r->k->data,
+				      0);
+	return memory_differs(r, r->home_data, r->home_stack, r->home_fs, 1);
 }
 
 static void on_step(void *ctx, const struct machine *now)
@@ -293,10 +298,13 @@ static void complain(const struct run *r, const char *kind, unsigned long n)
 
 static int run_case(const struct kase *k, const char *kind, unsigned long n)
 {
-	static uint8_t data[PAGE], stack[PAGE];
+	static uint8_t data[PAGE], stack[PAGE], fs[FS_LEN];
 	struct machine home;
-	struct run r = {
-	    .k = k, .home = &home, .home_data = data, .home_stack = stack};
+	struct run r = {.k = k,
+			.home = &home,
+			.home_data = data,
+			.home_stack = stack,
+			.home_fs = fs};
 
 	put_text(k, 1);
 	world_load(k);
@@ -305,6 +313,7 @@ static int run_case(const struct kase *k, const char *kind, unsigned long n)
 	sum.faults += home.sig != SIGTRAP;
 	memcpy(data, (const void *)k->world->data, PAGE);
 	memcpy(stack, (const void *)k->world->stack, PAGE);
+	memcpy(fs, world_fs(), FS_LEN);
 	for (unsigned i = 0; i < WAYS && !r.wrong; i++) {
 		r.way = ways[i];
 		r.info = (struct x86_moved){0};
