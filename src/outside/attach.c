@@ -58,40 +58,89 @@ static int known(const struct door *d, pid_t tid)
 	return 0;
 }
 
-/* 1 stopped and added, 0 it is gone, -1 failed. */
-static int hold(struct door *d, pid_t tid, struct hark_err *err)
+/* Asks a thread to stop: 1 it will, 0 it is gone, -1 failed. */
+static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 {
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 	char state;
+	int e;
 
-	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0) {
-		int e = errno;
+	if (ptrace(PTRACE_SEIZE, tid, 0, options) == 0)
+		return ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0;
+	e = errno;
+	state = proc_state(d->pid, tid);
+	if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
+		return 0;
+	return refuse_explain(d->pid, e, err);
+}
 
-		state = proc_state(d->pid, tid);
-		if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
-			return 0;
-		return refuse_explain(d->pid, e, err);
+/* A thread asked to stop: 1 it has and is added, 0 not yet, -1 failed (it may
+ * be gone). */
+static int take(struct door *d, pid_t tid, struct hark_err *err)
+{
+	int rc = tracee_stopped(tid, err);
+
+	return rc == 1 && door_add(d, tid, err) < 0 ? -1 : rc;
+}
+
+/* Takes those that have stopped; how many are still awaited, or -1. Threads
+ * that ended are forgotten. */
+static int take_stopped(struct door *d, pid_t *tids, int n,
+			struct hark_err *err)
+{
+	int left = 0;
+
+	for (int i = 0; i < n; i++) {
+		int rc = take(d, tids[i], err);
+
+		if (rc < 0 && err->code != HARK_EGONE)
+			return -1;
+		if (rc == 0)
+			tids[left++] = tids[i];
 	}
-	if (tracee_stop(tid, tracee_now_ns() + d->limit_ns, err) < 0) {
-		if (err->code == HARK_EGONE)
-			return 0;
-		if (err->code == HARK_ETIME)
-			err_set(err, HARK_ETIME, 0,
-				"process %d: thread %d does not stop (state "
-				"%c: it waits for a child or a device); it "
-				"goes on unchanged",
-				d->pid, tid, proc_state(d->pid, tid));
-		return -1;
+	return left;
+}
+
+static int does_not_stop(const struct door *d, pid_t tid, struct hark_err *err)
+{
+	return err_set(err, HARK_ETIME, 0,
+		       "process %d: thread %d does not stop (state %c: it "
+		       "waits for a child or a device); it goes on unchanged",
+		       d->pid, tid, proc_state(d->pid, tid));
+}
+
+/* All are asked before the last is waited for: on busy CPUs each must first
+ * get its turn to stop, and those turns may come at the same time. But each is
+ * taken as soon as it has stopped (see rules_kernel). How many stopped. */
+static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
+{
+	int64_t deadline = tracee_now_ns() + d->limit_ns;
+	int before = d->n_threads, awaited = 0;
+
+	for (int i = 0; i < n; i++) {
+		int rc = known(d, tids[i]) ? 0 : ask(d, tids[i], err);
+
+		if (rc < 0)
+			return -1;
+		if (rc > 0)
+			tids[awaited++] = tids[i];
+		awaited = take_stopped(d, tids, awaited, err);
+		if (awaited < 0)
+			return -1;
 	}
-	if (door_add(d, tid, err) < 0)
-		return err->code == HARK_EGONE ? 0 : -1;
-	return 1;
+	for (int round = 0; awaited > 0; round++) {
+		if (tracee_now_ns() > deadline)
+			return does_not_stop(d, tids[0], err);
+		tracee_pause(round);
+		awaited = take_stopped(d, tids, awaited, err);
+	}
+	return awaited < 0 ? -1 : d->n_threads - before;
 }
 
 /* One pass over the threads there are; how many were new, or -1. */
 static int hold_new(struct door *d, pid_t *tids, struct hark_err *err)
 {
-	int n = proc_threads(d->pid, tids, MAX_THREADS), fresh = 0;
+	int n = proc_threads(d->pid, tids, MAX_THREADS);
 
 	if (n < 0)
 		return err_set(err, HARK_EGONE, ESRCH,
@@ -100,14 +149,7 @@ static int hold_new(struct door *d, pid_t *tids, struct hark_err *err)
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d has more than %d threads", d->pid,
 			       MAX_THREADS);
-	for (int i = 0; i < n; i++) {
-		int rc = known(d, tids[i]) ? 0 : hold(d, tids[i], err);
-
-		if (rc < 0)
-			return -1;
-		fresh += rc;
-	}
-	return fresh;
+	return hold_each(d, tids, n, err);
 }
 
 static int hold_all(struct door *d, struct hark_err *err)

@@ -185,9 +185,11 @@ int refuse_process(pid_t pid, struct hark_err *err)
 static const char *why_denied(pid_t pid)
 {
 	long scope = proc_number("/proc/sys/kernel/yama/ptrace_scope");
+	uint64_t uid = geteuid();
 	char path[48];
 	struct stat st;
 
+	proc_status(pid, 0, "Uid", 10, &uid);
 	if (traced(pid))
 		return "another debugger or tracer is attached to it (see "
 		       "TracerPid in its status)";
@@ -197,21 +199,16 @@ static const char *why_denied(pid_t pid)
 	if (scope == 2 && geteuid() != 0)
 		return "only root may trace here "
 		       "(kernel.yama.ptrace_scope=2); run hark as root";
-	snprintf(path, sizeof path, "/proc/%d", pid);
-	if (stat(path, &st) == 0 && st.st_uid != geteuid() && geteuid() != 0 &&
-	    st.st_uid != 0)
-		return "it belongs to another user; ask that user or root";
-	if (stat(path, &st) == 0 && st.st_uid == 0 && geteuid() != 0) {
-		uint64_t uid = 0;
-
-		/* The kernel gives root the /proc entries of a process that
-		 * has forbidden to be looked into. */
-		if (proc_status(pid, 0, "Uid", 10, &uid) == 0 &&
-		    uid == geteuid())
-			return "it has forbidden tracing (PR_SET_DUMPABLE, a "
-			       "changed user, or an unreadable file)";
-		return "it belongs to root; run hark as root";
-	}
+	if (geteuid() != 0 && uid != geteuid())
+		return uid == 0 ? "it belongs to root; run hark as root"
+				: "it belongs to another user; ask that user "
+				  "or root";
+	/* The kernel gives root the /proc files of a process that has
+	 * forbidden to be looked into. */
+	snprintf(path, sizeof path, "/proc/%d/mem", pid);
+	if (geteuid() != 0 && stat(path, &st) == 0 && st.st_uid == 0)
+		return "it has forbidden tracing (PR_SET_DUMPABLE, a changed "
+		       "user, or an unreadable file)";
 	if (scope == 1 && geteuid() != 0)
 		return "only a program's parents may trace it "
 		       "(kernel.yama.ptrace_scope=1); start it with hark";

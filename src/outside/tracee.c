@@ -30,7 +30,7 @@ static int ptrace_failed(struct hark_err *err, pid_t tid, const char *what)
 
 /* A stop comes within microseconds or not for long: yield first (the thread
  * may need this very CPU), then sleep in small steps. */
-static void pause_a_little(int round)
+void tracee_pause(int round)
 {
 	enum { YIELDS = 200 };
 	const struct timespec nap = {.tv_nsec = 200000};
@@ -57,7 +57,7 @@ int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err)
 		if (tracee_now_ns() > deadline_ns)
 			return err_set(err, HARK_ETIME, 0,
 				       "thread %d did not stop in time", tid);
-		pause_a_little(round);
+		tracee_pause(round);
 	}
 }
 
@@ -78,35 +78,57 @@ int tracee_is_syscall_stop(int status)
 
 /* -- Stopping -- */
 
-/* Any other stop that comes first (a signal, an exec) clears the request that
- * PTRACE_INTERRUPT made, so it is made again before the thread goes on. */
-static int wait_event_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err)
+/* What a report means while the stop that PTRACE_INTERRUPT asked for is due: 1
+ * this is it, 0 not yet. Any other stop that comes first (a signal, an exec)
+ * clears the request, so it is made again before the thread goes on. */
+static int is_awaited(pid_t tid, int status, struct hark_err *err)
 {
-	for (;;) {
-		int status, deliver;
+	int deliver;
 
+	if (!WIFSTOPPED(status))
+		return err_set(err, HARK_EGONE, 0, "thread %d ended meanwhile",
+			       tid);
+	if (tracee_is_event_stop(status))
+		return 1;
+	deliver = tracee_event(status) != 0 || tracee_is_syscall_stop(status)
+		      ? 0
+		      : WSTOPSIG(status);
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ||
+	    ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
+		return ptrace_failed(err, tid, "continue");
+	return 0;
+}
+
+int tracee_stopped(pid_t tid, struct hark_err *err)
+{
+	int status;
+	pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+
+	if (got == 0 || (got < 0 && errno == EINTR))
+		return 0;
+	if (got < 0)
+		return err_set(err, HARK_EGONE, errno,
+			       "thread %d ended meanwhile", tid);
+	return is_awaited(tid, status, err);
+}
+
+static int await(pid_t tid, int64_t deadline_ns, struct hark_err *err)
+{
+	int status, rc;
+
+	do {
 		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
 			return -1;
-		if (!WIFSTOPPED(status))
-			return err_set(err, HARK_EGONE, 0,
-				       "thread %d ended meanwhile", tid);
-		if (tracee_is_event_stop(status))
-			return 0;
-		deliver =
-		    tracee_event(status) != 0 || tracee_is_syscall_stop(status)
-			? 0
-			: WSTOPSIG(status);
-		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ||
-		    ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
-			return ptrace_failed(err, tid, "continue");
-	}
+		rc = is_awaited(tid, status, err);
+	} while (rc == 0);
+	return rc < 0 ? -1 : 0;
 }
 
 int tracee_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 {
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return ptrace_failed(err, tid, "interrupt");
-	return wait_event_stop(tid, deadline_ns, err);
+	return await(tid, deadline_ns, err);
 }
 
 int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err)
@@ -115,7 +137,7 @@ int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 		return ptrace_failed(err, tid, "interrupt");
 	if (ptrace(PTRACE_CONT, tid, 0, 0) < 0)
 		return ptrace_failed(err, tid, "continue");
-	return wait_event_stop(tid, deadline_ns, err);
+	return await(tid, deadline_ns, err);
 }
 
 /* -- Looking -- */

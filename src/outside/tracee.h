@@ -27,6 +27,10 @@ int tracee_event(int status);
 /* PTRACE_INTERRUPT and wait for its stop; signals on their way meanwhile are
  * delivered, events passed over. */
 int tracee_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err);
+/* Has the stop come that PTRACE_INTERRUPT asked for? 1, 0, or -1: gone. */
+int tracee_stopped(pid_t tid, struct hark_err *err);
+/* Between two looks: yields at first, then sleeps. */
+void tracee_pause(int round);
 
 /* Bring a stopped thread from wherever it is (a system call stop, say) to a
  * PTRACE_EVENT_STOP without letting it run an instruction of its own. */

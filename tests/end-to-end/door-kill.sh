@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# timeout: 300
+# SIGKILL at 500 random moments: of hark, then of the target; the other is
+# unharmed and files are readable.
+. "$(dirname "$0")/lib.sh"
+
+# A random sleep of up to so many milliseconds.
+doze() { sleep "$(printf '0.%03d' $((RANDOM % $1)))"; }
+
+# start GUEST ARGUMENTS...: sets $pid, waits until it is ready.
+start() {
+	: >guest.out
+	"$GUESTS/$1" "${@:2}" >guest.out 2>guest.err &
+	pid=$!
+	for _ in $(seq 500); do
+		grep -q ready guest.out && return
+		sleep 0.01
+	done
+}
+
+# kill_hark N: kills so many harks while they enter and leave $pid.
+kill_hark() {
+	local i hark
+
+	for ((i = 0; i < $1; i++)); do
+		"$HARK" run --native -q -p "$pid" 2>/dev/null &
+		hark=$!
+		doze 12
+		kill -9 $hark
+		{ wait $hark; } 2>/dev/null
+		kill -0 "$pid" 2>/dev/null || return 1
+	done
+}
+
+plan 9
+
+start blocked 600 restartable
+ok "hark killed 150 times entering busy and blocked threads" kill_hark 150
+sleep 0.3
+is "... and no call was interrupted" "$(cat guest.err)" ""
+kill $pid
+{ wait $pid; } 2>/dev/null
+start interrupts 600
+ok "hark killed 100 times entering a storm of signals" kill_hark 100
+kill $pid
+{ wait $pid; } 2>/dev/null
+is "... and none was lost" "$(grep -v rounds guest.err)" ""
+
+# Killed while it starts: the program runs whole, or not at all.
+wrong=0
+for _ in $(seq 60); do
+	rm -f made
+	"$HARK" run --native -q -- sh -c 'echo a >made; echo b >>made' &
+	hark=$!
+	doze 4
+	kill -9 $hark
+	{ wait $hark; } 2>/dev/null
+	sleep 0.02
+	[ ! -e made ] || [ "$(cat made)" = "a
+b" ] || wrong=$((wrong + 1))
+done 2>/dev/null
+is "hark killed 60 times while it starts a program" "$wrong" 0
+
+# The target is killed: hark says so or reports the signal; it never hangs, and
+# its file is readable.
+hung=0 unreadable=0
+for _ in $(seq 100); do
+	"$GUESTS/blocked" 60 >/dev/null 2>&1 &
+	pid=$!
+	doze 8
+	timeout -s KILL 20 "$HARK" run --native -q -o f.hark --force -p $pid 2>/dev/null &
+	hark=$!
+	doze 12
+	kill -9 $pid
+	wait $hark
+	[ $? != 137 ] || hung=$((hung + 1))
+	{ wait $pid; } 2>/dev/null
+	[ ! -s f.hark ] || "$HARK" info f.hark >/dev/null 2>info.err ||
+		unreadable=$((unreadable + 1))
+done 2>/dev/null
+is "the target killed 100 times: hark never hangs" "$hung" 0
+is "... and its file can be read" "$unreadable" 0
+# The program is killed as soon as it can be found, or a little later.
+unreadable=0 wrong=0
+for _ in $(seq 90); do
+	"$HARK" run --native -q -o f.hark --force -- sleep 61 2>/dev/null &
+	hark=$!
+	for _ in $(seq 500); do
+		program=$(pgrep -P $hark) && break
+		sleep 0.001
+	done
+	doze 4
+	kill -9 "$program"
+	wait $hark
+	case $? in
+	125 | 137) ;;
+	*) wrong=$((wrong + 1)) ;;
+	esac
+	[ ! -s f.hark ] || "$HARK" info f.hark >/dev/null 2>info.err ||
+		unreadable=$((unreadable + 1))
+done 2>/dev/null
+is "a program killed 90 times: hark ends as it did" "$wrong" 0
+is "... and files can be read" "$unreadable" 0
