@@ -139,9 +139,9 @@ int64_t x86_bit_disp(const struct x86_insn *insn, uint64_t bit)
 {
 	switch (insn->row->mem_size) {
 	case 2:
-		return ((int16_t)bit >> 4) * 2;
+		return (int64_t)((int16_t)bit >> 4) * 2;
 	case 4:
-		return ((int32_t)bit >> 5) * 4;
+		return (int64_t)((int32_t)bit >> 5) * 4;
 	default:
 		return ((int64_t)bit >> 6) * 8;
 	}

@@ -214,8 +214,9 @@ struct x86_insn {
 	uint8_t aaa, z, v2, evex_r2;
 	uint8_t is_mem;
 	int64_t disp; /* scaled, sign-extended */
-	uint16_t gpr_read, gpr_write,
-	    gpr_kill; /* everything, address included */
+	/* All of it, address registers included. Whatever is written but not
+	 * killed may keep its old value, or a part of it. */
+	uint16_t gpr_read, gpr_write, gpr_kill;
 	uint16_t flag_read, flag_write, flag_kill;
 };
 

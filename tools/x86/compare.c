@@ -30,22 +30,14 @@
 
 /* -- Facts --------------------------------------------------------------- */
 
-#define FACTS(F)                                                               \
-	F(valid)                                                               \
-	F(length)                                                              \
-	F(attr)                                                                \
-	F(mem)                                                                 \
-	F(mem_size)                                                            \
-	F(imem)                                                                \
-	F(imem_size)                                                           \
-	F(imm_size)                                                            \
-	F(imm)                                                                 \
-	F(imm_off)                                                             \
-	F(flow)                                                                \
-	F(special) F(target) F(flag_read) F(flag_write) F(flag_undef)          \
-	    F(flag_kill) F(gpr_read) F(gpr_write) F(gpr_kill) F(base) F(index) \
-		F(scale) F(disp) F(disp_off) F(disp_size) F(seg) F(imem_seg)   \
-		    F(modrm_off)
+/* clang-format off */
+#define FACTS(F) \
+	F(valid) F(length) F(attr) F(mem) F(mem_size) F(imem) F(imem_size) \
+	F(imm_size) F(imm) F(imm_off) F(flow) F(special) F(target) \
+	F(flag_read) F(flag_write) F(flag_undef) F(flag_kill) \
+	F(gpr_read) F(gpr_write) F(gpr_kill) F(base) F(index) F(scale) \
+	F(disp) F(disp_off) F(disp_size) F(seg) F(imem_seg) F(modrm_off)
+/* clang-format on */
 #define NAME(name) #name,
 #define FACT(name) F_##name,
 enum fact { FACTS(FACT) F_MAX };

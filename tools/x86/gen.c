@@ -409,7 +409,7 @@ static void print_tables(FILE *out)
 	print_u16(out, "x86_leaf", leaf, n_leaf);
 	print_u16(out, "x86_var", var, n_var);
 	fprintf(out, "static const uint16_t x86_op[%u][256] = {\n",
-		X86_SPACE_MAX);
+		(unsigned)X86_SPACE_MAX);
 	for (unsigned s = 0; s < X86_SPACE_MAX; s++) {
 		fputs("{", out);
 		for (unsigned b = 0; b < 256; b++)

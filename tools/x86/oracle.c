@@ -252,8 +252,8 @@ int oracle_gpr(const struct opinion *o, const ZydisDecodedOperand *op,
 	if ((class == ZYDIS_REGCLASS_GPR32 || class == ZYDIS_REGCLASS_GPR64) &&
 	    op->actions & ZYDIS_OPERAND_ACTION_WRITE)
 		*role |= X86_R_KILL;
-	if (HAS(keeps_destination, o->in.mnemonic) && *role & X86_R_WRITE)
-		*role = (*role | X86_R_READ) & ~(unsigned)X86_R_KILL;
+	if (HAS(keeps_destination, o->in.mnemonic))
+		*role &= ~(unsigned)X86_R_KILL;
 	return (int)(whole - ZYDIS_REGISTER_RAX);
 }
 

@@ -148,7 +148,7 @@ static int has_feature(const struct feature *f)
 {
 	uint32_t r[4] = {0};
 
-	if (__get_cpuid_max(f->leaf & 0xffff0000, NULL) < f->leaf)
+	if ((uint32_t)__get_cpuid_max(f->leaf & 0xffff0000, NULL) < f->leaf)
 		return 0;
 	__cpuid_count(f->leaf, f->subleaf, r[EAX], r[EBX], r[ECX], r[EDX]);
 	return r[f->reg] >> f->bit & 1;
