@@ -1,9 +1,10 @@
 /* outside/faults.c - HARK_FAIL=k: the k-th allocation, open or map fails.
  *
  * The link step wraps these functions for hark's own objects alone (see
- * WRAPPED in the Makefile), so that a test can walk k = 1, 2, 3, ... until
- * nothing fails any more, and every error path has been taken once. Without
- * HARK_FAIL the price is one test of a static. */
+ * WRAPPED in the Makefile), so that a test can walk k = 1, 2, 3, ... and every
+ * error path is taken once. HARK_FAIL=0 fails none and says at the end how
+ * many there were: how far to walk. Without HARK_FAIL the price is one test
+ * of a static. */
 #include "outside/faults.h"
 
 #include <errno.h>
@@ -13,39 +14,47 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-static long countdown = -1; /* -1 not asked yet, 0 never fail */
+enum { NEVER = 0, NOT_ASKED = -1 };
+
+static long fail_at = NOT_ASKED; /* the call that fails, or NEVER */
+static long made;		 /* calls so far */
+static pid_t counting;		 /* the process that says how many */
 
 void faults_set(long k)
 {
-	__atomic_store_n(&countdown, k, __ATOMIC_RELAXED);
+	made = 0;
+	fail_at = k;
 }
 
-long faults_left(void)
+int faults_happened(void)
 {
-	return __atomic_load_n(&countdown, __ATOMIC_RELAXED);
+	return fail_at > 0 && made >= fail_at;
 }
 
-static long ask_environment(void)
+static __attribute__((destructor)) void say_count(void)
+{
+	if (counting != 0 && counting == getpid())
+		dprintf(STDERR_FILENO, "hark: %ld calls could fail\n", made);
+}
+
+static void ask_environment(void)
 {
 	const char *text = getenv("HARK_FAIL");
 
-	return text == NULL ? 0 : strtol(text, NULL, 10);
+	fail_at = text == NULL ? NEVER : strtol(text, NULL, 10);
+	if (text != NULL && fail_at == NEVER)
+		counting = getpid();
 }
 
 static int must_fail(int error)
 {
-	long left = faults_left();
-
-	if (left == 0)
+	if (fail_at == NOT_ASKED)
+		ask_environment();
+	if (fail_at == NEVER && counting == 0)
 		return 0;
-	if (left < 0) {
-		left = ask_environment();
-		faults_set(left > 0 ? left : 0);
-		if (left <= 0)
-			return 0;
-	}
-	if (__atomic_sub_fetch(&countdown, 1, __ATOMIC_RELAXED) != 0)
+	if (__atomic_add_fetch(&made, 1, __ATOMIC_RELAXED) != fail_at)
 		return 0;
 	errno = error;
 	return 1;

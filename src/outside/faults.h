@@ -3,9 +3,9 @@
 #ifndef OUTSIDE_FAULTS_H
 #define OUTSIDE_FAULTS_H
 
-/* From now on the k-th call fails, once; 0: none does. */
+/* From now on the k-th call fails, once; 0: none does. For one thread. */
 void faults_set(long k);
-/* Calls left until the failure; 0: it has happened, or none was asked for. */
-long faults_left(void);
+/* Has it happened? */
+int faults_happened(void);
 
 #endif

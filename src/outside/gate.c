@@ -110,12 +110,13 @@ int gate_open(struct gate *g, pid_t pid, pid_t tid, int mem,
 	      struct hark_err *err)
 {
 	_Static_assert(sizeof(struct gate_frame) == 88, "as in blob.S");
-	struct gate fresh = {.pid = pid, .tid = tid, .mem = mem, .regs = *home};
+	struct gate fresh = {
+	    .pid = pid, .tid = tid, .mem = mem, .at = g->at, .regs = *home};
 
 	if (gate_len() > GATE_MAX ||
 	    frame_offset() + sizeof(struct gate_frame) != code_len())
 		return err_set(err, HARK_EBUG, 0, "the gate does not fit");
-	if (find_room(&fresh, err) < 0 ||
+	if ((fresh.at == 0 && find_room(&fresh, err) < 0) ||
 	    write_gate(&fresh, home, home_mask, err) < 0)
 		return -1;
 	fresh.in_place = 1;

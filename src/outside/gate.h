@@ -33,7 +33,9 @@ struct gate {
 	int in_place, stop_seen;
 };
 
-/* The thread is at a PTRACE_EVENT_STOP. home: where it goes if hark dies
+/* The thread is at a PTRACE_EVENT_STOP. g is zeros, or a gate of the same
+ * process that was closed: its place is used again, so that leaving needs
+ * nothing that could fail. home: where it goes if hark dies
  * (rules_by_hand), with which mask. gate_close leaves the thread at a
  * PTRACE_EVENT_STOP again, its mask as home_mask says; its registers are then
  * the caller's to set. It takes a gate that is not open, and never fails

@@ -2,7 +2,7 @@
 #include "outside/supervise.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -61,7 +61,7 @@ void supervise_exit_as(int wait_status)
 	sigset_t one;
 
 	if (WIFEXITED(wait_status))
-		_exit(WEXITSTATUS(wait_status));
+		exit(WEXITSTATUS(wait_status));
 	sig = WTERMSIG(wait_status);
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* nor one through a pipe */

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# timeout: 300
+# HARK_FAIL=k: the k-th allocation, open or map of hark fails, for every k
+# there is. hark then says why in one line and returns 125, or does its work;
+# it never crashes, hangs, or harms the program.
+. "$(dirname "$0")/lib.sh"
+
+"$GUESTS/blocked" 300 >/dev/null 2>guest.err &
+guest=$!
+trap 'kill $guest; tests_end' EXIT
+hark run --native -q -o sample.hark -- true
+
+# How many calls could fail.
+count() {
+	HARK_FAIL=0 "$HARK" "$@" 2>&1 >/dev/null |
+		sed -n 's/^hark: \([0-9]*\) calls could fail$/\1/p' | tail -n 1
+}
+
+# walk NAME OUTPUT ARGUMENTS...: every k; OUTPUT is what a success prints (an
+# extended regular expression).
+walk() {
+	local name=$1 want=$2 n k bad="" code
+
+	shift 2
+	n=$(count "$@")
+	if [ -z "$n" ] || [ "$n" = 0 ]; then
+		fail "$name" "nothing to fail: '$n'"
+		return
+	fi
+	for ((k = 1; k <= n; k++)); do
+		rm -f f.hark
+		HARK_FAIL=$k timeout -s KILL 20 "$HARK" "$@" >walk.out 2>walk.err
+		code=$?
+		case $code in
+		0 | 1) [[ $(cat walk.out) =~ $want ]] ||
+			bad+="k=$k: status $code, output '$(head -n 2 walk.out)'"$'\n' ;;
+		125) [ -s walk.err ] && ! grep -qv '^hark: ' walk.err &&
+			[ "$(wc -l <walk.err)" -le 2 ] ||
+			bad+="k=$k: says '$(cat walk.err)'"$'\n' ;;
+		*) bad+="k=$k: status $code: $(cat walk.err)"$'\n' ;;
+		esac
+	done
+	if [ -z "$bad" ]; then
+		pass "$name ($n calls)"
+	else
+		fail "$name" "$bad"
+	fi
+}
+
+plan 12
+walk "hark version" '^hark ' version
+walk "hark help" 'hark' help run
+walk "hark doctor" 'kernel' doctor
+walk "hark info" 'kind' info sample.hark
+walk "hark info --json" '"kind"' info --json sample.hark
+walk "hark run --native" '^up$' run --native -q -- echo up
+walk "hark run --native -o" '^up$' run --native -q -o f.hark -- echo up
+walk "hark run --native -f" '^up$' run --native -q -f -- sh -c '/bin/echo up'
+walk "hark run --native -p" '^$' run --native -q -p $guest
+is "... and the process visited noticed nothing" "$(cat guest.err)" ""
+is "... and kept nothing" "$(grep -c memfd:hark /proc/$guest/maps)" 0
+ok "... and lives" kill -0 $guest
