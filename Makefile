@@ -41,8 +41,9 @@ HOSTED   := $(CFLAGS_ALL) -fstack-protector-strong $(SAN_$(M)) $(CFLAGS)
 INSIDE   := $(CFLAGS_ALL) -ffreestanding -fPIC -fvisibility=hidden \
 	-mgeneral-regs-only -mfsgsbase -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables \
-	-fno-jump-tables -fno-tree-loop-distribute-patterns \
-	$(if $(findstring clang,$(CC)),,-mmemset-strategy=unrolled_loop:-1:noalign)
+	-fno-jump-tables $(if $(findstring clang,$(CC)),,\
+	-fno-tree-loop-distribute-patterns \
+	-mmemset-strategy=unrolled_loop:-1:noalign)
 
 # Debian's static archives where they exist: hark starts faster and carries
 # what it needs.  libdw looks for debuginfod by itself, with dlopen.
@@ -93,6 +94,14 @@ $(O)/image.elf: $(INSIDE_OBJ) src/inside/image.ld
 	$(Q)ld -T src/inside/image.ld -pie --no-dynamic-linker -z norelro \
 		-z noexecstack --hash-style=sysv --gc-sections \
 		-Map $(O)/image.map $(INSIDE_OBJ) -o $@
+	$(Q)tools/check-inside $@
+
+# All that is compiled for the target, used yet or not, keeps the same rules.
+whole: $(O)/whole.elf
+$(O)/whole.elf: $(INSIDE_OBJ) src/inside/image.ld
+	@$(call say,LD,$@)
+	$(Q)ld -T src/inside/image.ld -pie --no-dynamic-linker -z norelro \
+		-z noexecstack --hash-style=sysv $(INSIDE_OBJ) -o $@
 	$(Q)tools/check-inside $@
 
 $(O)/image.bin: $(O)/image.elf
@@ -156,9 +165,9 @@ include tools/x86/x86.mk
 include tests/x86/relocate.mk
 
 check: setup
-	$(MAKE) all unit guests
+	$(MAKE) all unit guests whole
 	$(MAKE) M=asan all unit
-	$(MAKE) CC=clang all unit
+	$(MAKE) CC=clang all unit whole
 	$(MAKE) fuzzers
 	tools/check-all
 
@@ -218,7 +227,7 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all docs unit guests fuzzers check demo bench setup format \
+.PHONY: all docs unit whole guests fuzzers check demo bench setup format \
 	format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
