@@ -81,7 +81,7 @@ static int gather(const char *path, struct facts *f, struct hark_err *err)
 		f->chunks++;
 		if (c.type == WIRE_CHUNK_DATA)
 			take_data(f, &c);
-		else
+		if (c.type == WIRE_CHUNK_META || c.type == WIRE_CHUNK_END)
 			take_text(f, &c);
 	}
 	f->complete = status == FILE_END;
