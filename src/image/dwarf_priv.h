@@ -242,7 +242,8 @@ struct dwarf_scope {
 	uint32_t file;	 /* the same */
 	uint16_t column; /* the same */
 	bool inlined, named;
-	const char *name; /* once named; NULL: it has none */
+	const char *name;   /* once named; NULL: it has none */
+	const char *pretty; /* the same, demangled */
 };
 
 struct dwarf_scopes {
@@ -255,8 +256,8 @@ struct dwarf_scopes {
 struct dwarf_scopes *dwarf_scopes_of(struct dwarf_unit *u,
 				     struct hark_err *err);
 void dwarf_scopes_free(struct dwarf *d, struct dwarf_scopes *s);
-/* The linked name, or the plain one; NULL if there is none. */
-const char *dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s);
+/* Finds its name: the linked one, or the plain one. */
+void dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s);
 
 /* -- Units (dwarf.c) -- */
 

@@ -9,6 +9,7 @@
  * N2  Names are chains of references (to a declaration, to the abstract
  *     function), at most CHAIN long, so circles end.
  * N3  A unit has at most as many ranges as bytes, and RANGES_FREE more. */
+#include "image/demangle.h"
 #include "image/dwarf_priv.h"
 
 enum { DEPTH = 512, CHAIN = 16, RANGES_FREE = 65536 };
@@ -254,14 +255,24 @@ static bool read_names(struct dwarf_unit *u, uint64_t die, struct entry *e)
 	return true;
 }
 
-const char *dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s)
+static const char *pretty_of(struct dwarf *d, const char *name)
+{
+	char text[DEMANGLE_TEXT_MAX];
+	size_t len = demangle(name, DEMANGLE_FULL, text, sizeof text);
+	const char *copy = len > 0 ? arena_text(&d->arena, text, len) : NULL;
+
+	return copy != NULL ? copy : name;
+}
+
+void dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s)
 {
 	const char *plain = NULL, *linked = NULL;
+	struct dwarf *d = u->d;
 	uint64_t die = s->die;
 	struct entry e;
 
 	if (s->named)
-		return s->name;
+		return;
 	s->named = true;
 	for (int i = 0; i < CHAIN && linked == NULL; i++) {
 		if (!read_names(u, die, &e))
@@ -273,5 +284,5 @@ const char *dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s)
 			break;
 	}
 	s->name = linked != NULL ? linked : plain;
-	return s->name;
+	s->pretty = linked != NULL ? pretty_of(d, linked) : plain;
 }

@@ -38,6 +38,7 @@ static void file_free(struct image_file *f)
 			heap_give(heap, f->frames, f->frames->len);
 	}
 	elf_close(f->elf);
+	free(f->bytes);
 	free(f->name);
 	free(f);
 }
@@ -138,6 +139,24 @@ int image_open_memory(struct image *im, const char *name, const void *bytes,
 	struct elf_origin o = {.bytes = bytes, .len = len, .fd = -1, .mem = -1};
 
 	return image_add(im, &o, name, out, err);
+}
+
+int image_add_owned(struct image *im, const char *name, uint8_t *bytes,
+		    size_t len, struct image_file **out, struct hark_err *err)
+{
+	struct elf_origin o = {.bytes = bytes, .len = len, .fd = -1, .mem = -1};
+	struct image_file *f;
+
+	if (image_add(im, &o, name, &f, err) < 0) {
+		free(bytes);
+		return -1;
+	}
+	if (f->elf->in.src.memory == bytes)
+		f->bytes = bytes;
+	else
+		free(bytes); /* it was here already */
+	*out = f;
+	return 0;
 }
 
 /* -- Parts -- */

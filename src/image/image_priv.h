@@ -20,6 +20,7 @@ struct image_file {
 	struct image_file *next; /* owned */
 	char *name;		 /* owned: path, or what stands for it */
 	struct elf *elf;	 /* owned */
+	uint8_t *bytes;		 /* owned: what elf reads, if we keep it */
 
 	/* Each is looked for once; NULL afterwards: there is none. */
 	bool debug_sought, mini_sought;
@@ -39,6 +40,10 @@ struct image_file {
  * the origin's path. */
 int image_add(struct image *im, const struct elf_origin *o, const char *name,
 	      struct image_file **out, struct hark_err *err);
+
+/* The same for bytes from malloc, which are taken over, also on failure. */
+int image_add_owned(struct image *im, const char *name, uint8_t *bytes,
+		    size_t len, struct image_file **out, struct hark_err *err);
 
 /* A separate debug file, or NULL. */
 struct elf *image_file_separate(struct image_file *f);

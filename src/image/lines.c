@@ -81,7 +81,9 @@ int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 		struct line_frame *to = &out[*n - 1 - i];
 
 		*to = here;
-		to->function = dwarf_scope_name(full, s);
+		dwarf_scope_name(full, s);
+		to->function = s->pretty;
+		to->linked = s->name;
 		to->inlined = s->inlined;
 		set_call(full, s, &here); /* of the one around it */
 	}

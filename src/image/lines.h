@@ -19,7 +19,8 @@ struct image_file;
 enum { LINES_DEPTH = 64 }; /* of inlined calls that are told */
 
 struct line_frame {
-	const char *function; /* as linked if it says, or plain; or NULL */
+	const char *function; /* as written, with parameters; or NULL */
+	const char *linked;   /* as linked if it says, or plain; or NULL */
 	const char *file;     /* or NULL */
 	uint32_t line;	      /* 0: not known */
 	uint16_t column;      /* 0: not known */
