@@ -180,7 +180,7 @@ bench: setup
 	bench/run
 
 setup:
-	tools/setup $(if $(filter check,$(MAKECMDGOALS)),check,build)
+	tools/setup $(if $(filter check bench,$(MAKECMDGOALS)),check,build)
 
 # -- Static checks ------------------------------------------------------------
 
