@@ -26,8 +26,7 @@ struct cli_args {
 	size_t n_operands;
 };
 
-/* -- Finding
- * -----------------------------------------------------------------*/
+/* -- Finding -- */
 
 /* The last time that the option was given, or NULL. */
 static const struct given *find(const struct cli_args *a, const char *option)
@@ -47,8 +46,7 @@ bool args_flag(const struct cli_args *args, const char *option)
 	return find(args, option) != NULL;
 }
 
-/* -- Parsing ----------------------------------------------------------------
- */
+/* -- Parsing -- */
 
 /* `text` with the command's name before it and, if wished, where to read more
  * behind it. */
@@ -255,8 +253,7 @@ void args_free(struct cli_args *args)
 	free(args);
 }
 
-/* -- Asking -----------------------------------------------------------------
- */
+/* -- Asking -- */
 
 const char *args_value(const struct cli_args *args, const char *option)
 {
@@ -304,8 +301,7 @@ bool args_colored(const struct cli_args *args, int fd)
 							       : TERM_NEVER);
 }
 
-/* -- Ending -----------------------------------------------------------------
- */
+/* -- Ending -- */
 
 int args_refuse(const struct cli_args *args, const char *format, ...)
 {

@@ -52,8 +52,7 @@ static void put_command_names(FILE *out)
 			table_next_command(c) != NULL ? " " : "");
 }
 
-/* -- bash -------------------------------------------------------------------
- */
+/* -- bash -- */
 
 /* bash splits --color=al into three words at the equals sign, and has no
  * notion of options: the frame finds out in which of the four places the
@@ -215,8 +214,7 @@ static void print_bash(FILE *out)
 	bash_operands(out);
 }
 
-/* -- zsh --------------------------------------------------------------------
- */
+/* -- zsh -- */
 
 /* Between quotes and square brackets, where colons and brackets count. */
 static void zsh_text(FILE *out, const char *text)
@@ -326,8 +324,7 @@ static void print_zsh(FILE *out)
 	fputs("\t\tesac\n\t\t;;\n\tesac\n}\n\n_hark \"$@\"\n", out);
 }
 
-/* -- fish -------------------------------------------------------------------
- */
+/* -- fish -- */
 
 static const char fish_head[] =
     "# fish completion for hark; made by hark help --complete fish\n"

@@ -34,8 +34,7 @@
 enum { NOFILE_WANTED = 256 };
 #define RESERVATION (4ul << 30) /* what recording reserves for each thread */
 
-/* -- Reading ----------------------------------------------------------------
- */
+/* -- Reading -- */
 
 /* The beginning of a file as a string; false if it cannot be read. */
 static bool read_text(const char *path, char *out, size_t size)
@@ -94,8 +93,7 @@ static long status_number(const char *name)
 	return strtol(value, NULL, 10);
 }
 
-/* -- Kernel and processor ---------------------------------------------------
- */
+/* -- Kernel and processor -- */
 
 /* `5.10.0-8-amd64` is at least 5.9? */
 static bool is_at_least(const char *release, unsigned long major,
@@ -170,8 +168,7 @@ static void probe_vectors(struct finding *out)
 		    avx2 || avx512 ? "" : "sse alone", b, c);
 }
 
-/* -- Tracing ----------------------------------------------------------------
- */
+/* -- Tracing -- */
 
 /* Which rule of door and kernel stands behind a refused ptrace? */
 static void advise_ptrace(struct finding *out)
@@ -353,8 +350,7 @@ static void probe_proc(struct finding *out)
 	}
 }
 
-/* -- Memory -----------------------------------------------------------------
- */
+/* -- Memory -- */
 
 /* A page of code in a sealed file that nobody can write to any more, mapped
  * executable: how the image comes into a program. Names what failed. */
@@ -486,8 +482,7 @@ static void probe_open_files(struct finding *out)
 		finding_advise(out, "ulimit -n %d or more", NOFILE_WANTED);
 }
 
-/* -- Other calls of the kernel's --------------------------------------------
- */
+/* -- Other calls of the kernel's -- */
 
 static void probe_pidfd_getfd(struct finding *out)
 {
@@ -569,8 +564,7 @@ static void probe_perf(struct finding *out)
 			       "profiles will use timers");
 }
 
-/* -- Around hark ------------------------------------------------------------
- */
+/* -- Around hark -- */
 
 static const char *container_name(void)
 {
@@ -704,8 +698,7 @@ static void probe_debuginfod(struct finding *out)
 			    "alone");
 }
 
-/* -- All of them -------------------------------------------
- */
+/* -- All of them -- */
 
 const struct probe probes[] = {
     {"kernel", "kernel", true, probe_kernel},

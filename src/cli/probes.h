@@ -19,8 +19,7 @@ struct probe {
 /* In the order in which they are shown; behind the last is one without key. */
 extern const struct probe probes[];
 
-/* -- For tests: what the probes make of what they read ----------------------
- */
+/* -- For tests: what the probes make of what they read -- */
 
 /* The words behind `Name:` in a text like /proc/self/status, up to the end of
  * the line; false if there is none or no room. */

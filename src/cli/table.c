@@ -97,8 +97,7 @@ bool table_has_choice(const struct cli_row *option, const char *word)
 	}
 }
 
-/* -- What was meant ---------------------------------------------------------
- */
+/* -- What was meant -- */
 
 enum { NAME_MAX_LEN = 31, FAR = 3 };
 

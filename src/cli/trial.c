@@ -1,16 +1,16 @@
 /* cli/trial.c - an attempt that may go wrong without harm.
  *
- *   hark                 trial (own session)         its own child, if any
+ *   hark                 trial (own group)           its own child, if any
  *   ----                 -------------------         ---------------------
  *   fork --------------> attempt() ----------------> traced, asked, ...
  *   poll <-- finding --- write, _exit
- *   kill the session's group, wait
+ *   kill the group, wait
  *
  * R1  A trial writes its finding in one piece and ends; a child that ends
  *     without one was killed, and by what is told.
- * R2  When its time is over the whole process group is killed, so an attempt
- * may wait for its own child without a limit. R3  Should hark die, the kernel
- * kills the trial. */
+ * R2  When its time is over the whole process group is killed, so an
+ *     attempt may wait for its own child without a limit.
+ * R3  Should hark die, the kernel kills the trial. */
 #include "cli/trial.h"
 
 #include <errno.h>
@@ -40,8 +40,7 @@ const char *finding_state_name(enum finding_state state)
 	return names[state];
 }
 
-/* -- Reporting --------------------------------------------------------------
- */
+/* -- Reporting -- */
 
 void finding_set(struct finding *out, enum finding_state state,
 		 const char *format, ...)
