@@ -9,7 +9,7 @@
 
 enum { REMEMBERED = 16 };
 
-/* Pointer encodings. ORDER dwarf_pe: the numbers are the ABI's. */
+/* Pointer encodings. ORDER dw_pe: the numbers are the ABI's. */
 enum {
 	PE_ABSPTR = 0x00,
 	PE_ULEB = 0x01,
@@ -140,7 +140,7 @@ static uint64_t read_pointer(const struct cfi *cfi, struct cursor *c,
 
 /* -- Programs -- */
 
-/* ORDER dwarf_cfa: the numbers are DWARF's. */
+/* ORDER dw_cfa: the numbers are DWARF's. */
 enum {
 	CFA_NOP = 0x00,
 	CFA_SET_LOC = 0x01,

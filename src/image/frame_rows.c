@@ -114,7 +114,7 @@ struct machine {
 	enum frame_result why; /* FRAME_STEPPED as long as all is well */
 };
 
-/* ORDER dwarf_op: the numbers are DWARF's. */
+/* ORDER dw_op: the numbers are DWARF's. */
 enum {
 	OP_DEREF = 0x06,
 	OP_CONST1U = 0x08,

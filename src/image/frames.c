@@ -2,7 +2,7 @@
  *
  * All FDEs are listed and sorted, then run one after the other; each row of
  * theirs becomes a rule, each new rule gets a number. libdw's own lookup
- * (dwarf_cfi_addrframe) answers for one address at a time: it is the oracle
+ * (dw_cfi_addrframe) answers for one address at a time: it is the oracle
  * of the tests, and too slow to ask a hundred thousand times (docs/image.md
  * has both figures).
  *

@@ -1,7 +1,7 @@
 /* image/image.c - the files of an image, each known once. */
 #include "image/image_priv.h"
 
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 #include "image/frames_priv.h"
 #include "image/symbols_priv.h"
 #include "image/unpack_priv.h"
@@ -27,7 +27,7 @@ int image_new(struct image **out, struct hark_err *err)
 static void file_free(struct image_file *f)
 {
 	symbols_free(f->symbols);
-	dwarf_free(f->dwarf);
+	dw_free(f->dwarf);
 	elf_close(f->mini);
 	elf_close(f->debug);
 	if (f->elf != NULL) {

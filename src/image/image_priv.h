@@ -7,7 +7,7 @@
 #include "image/image.h"
 
 struct symbols;
-struct dwarf;
+struct dw;
 
 struct image {
 	struct input_pool pool;
@@ -32,8 +32,8 @@ struct image_file {
 	struct frame_table *frames; /* owned, from elf's heap */
 	struct frames_stats frames_stats;
 	struct symbols *symbols; /* owned */
-	struct dwarf *dwarf;	 /* owned */
-	bool dwarf_bad;		 /* it was tried, and it is damaged */
+	struct dw *dwarf;	 /* owned */
+	bool dw_bad;		 /* it was tried, and it is damaged */
 };
 
 /* Opens an origin, or finds it among the files there are. A name of NULL is

@@ -1,7 +1,7 @@
 /* image/lines.c - which source line is this code, and where is that line? */
 #include "image/lines.h"
 
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
 #include <stdlib.h>
 
@@ -16,10 +16,9 @@ static int nothing(const struct image_file *f, uint64_t addr,
 
 /* The scopes around an address, innermost first, up to the function that is
  * not inlined. */
-static size_t climb(const struct dwarf_scopes *s, uint64_t addr,
-		    uint32_t *chain)
+static size_t climb(const struct dw_scopes *s, uint64_t addr, uint32_t *chain)
 {
-	uint32_t i = dwarf_owner_at(&s->steps, addr);
+	uint32_t i = dw_owner_at(&s->steps, addr);
 	size_t n = 0;
 
 	while (i < s->all.n && n < LINES_DEPTH) {
@@ -32,25 +31,25 @@ static size_t climb(const struct dwarf_scopes *s, uint64_t addr,
 }
 
 /* Where the scope was called from. */
-static void set_call(struct dwarf_unit *u, const struct dwarf_scope *s,
+static void set_call(struct dw_unit *u, const struct dw_scope *s,
 		     struct line_frame *frame)
 {
-	struct dwarf_lines *files = dwarf_files_of(&u);
+	struct dw_lines *files = dw_files_of(&u);
 
 	frame->line = s->line;
 	frame->column = s->column;
-	frame->file = files != NULL ? dwarf_path(u, files, s->file) : NULL;
+	frame->file = files != NULL ? dw_path(u, files, s->file) : NULL;
 }
 
 int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 	     size_t max, size_t *n, struct hark_err *err)
 {
-	struct dwarf *d = dwarf_of(f, err);
-	struct dwarf_unit *u = d != NULL ? dwarf_unit_at(d, addr) : NULL, *full;
+	struct dw *d = dw_of(f, err);
+	struct dw_unit *u = d != NULL ? dw_unit_at(d, addr) : NULL, *full;
 	struct line_frame here = {0};
-	struct dwarf_lines *lines;
-	struct dwarf_scopes *scopes;
-	const struct dwarf_row *row;
+	struct dw_lines *lines;
+	struct dw_scopes *scopes;
+	const struct dw_row *row;
 	uint32_t chain[LINES_DEPTH];
 	size_t depth;
 
@@ -58,15 +57,15 @@ int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 		return -1;
 	if (u == NULL || max == 0)
 		return nothing(f, addr, err);
-	lines = dwarf_lines_of(u, NULL);
-	row = lines != NULL ? dwarf_row_at(lines, addr) : NULL;
+	lines = dw_lines_of(u, NULL);
+	row = lines != NULL ? dw_row_at(lines, addr) : NULL;
 	if (row != NULL) {
-		here.file = dwarf_path(u, lines, row->file);
+		here.file = dw_path(u, lines, row->file);
 		here.line = row->line;
 		here.column = row->column;
 	}
-	full = dwarf_full(u);
-	scopes = dwarf_scopes_of(full, NULL);
+	full = dw_full(u);
+	scopes = dw_scopes_of(full, NULL);
 	depth = scopes != NULL ? climb(scopes, addr, chain) : 0;
 	if (depth == 0 && row == NULL)
 		return nothing(f, addr, err);
@@ -77,11 +76,11 @@ int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 	}
 	*n = depth < max ? depth : max;
 	for (size_t i = 0; i < *n; i++) {
-		struct dwarf_scope *s = &scopes->all.at[chain[i]];
+		struct dw_scope *s = &scopes->all.at[chain[i]];
 		struct line_frame *to = &out[*n - 1 - i];
 
 		*to = here;
-		dwarf_scope_name(full, s);
+		dw_scope_name(full, s);
 		to->function = s->pretty;
 		to->linked = s->name;
 		to->inlined = s->inlined;
@@ -115,35 +114,35 @@ static const char *last_part(const char *path)
 }
 
 /* Paths are only made for files that may be it. */
-static bool is_file(struct dwarf_unit *u, struct dwarf_lines *l, size_t number,
+static bool is_file(struct dw_unit *u, struct dw_lines *l, size_t number,
 		    const char *file)
 {
 	const char *name = l->files.at[number].name, *path;
 
 	if (name == NULL || strcmp(last_part(name), last_part(file)) != 0)
 		return false;
-	path = dwarf_path(u, l, number);
+	path = dw_path(u, l, number);
 	return path != NULL && is_meant(path, file);
 }
 
-static bool has_file(struct dwarf_unit *u, const char *file)
+static bool has_file(struct dw_unit *u, const char *file)
 {
-	struct dwarf_lines *l = u->lines;
+	struct dw_lines *l = u->lines;
 	bool found = false;
 
 	if (l == NULL)
-		l = dwarf_lines_read(u, u->lines_at, false, NULL);
+		l = dw_lines_read(u, u->lines_at, false, NULL);
 	for (size_t i = 0; l != NULL && i < l->files.n && !found; i++)
 		found = is_file(u, l, i, file);
 	if (l != u->lines)
-		dwarf_lines_free(u->d, l);
+		dw_lines_free(u->d, l);
 	return found;
 }
 
 /* A row that begins a stretch of its line. */
-static bool is_start(const struct dwarf_lines *l, size_t i)
+static bool is_start(const struct dw_lines *l, size_t i)
 {
-	const struct dwarf_row *r = &l->rows.at[i];
+	const struct dw_row *r = &l->rows.at[i];
 
 	if (r->is_end || !r->is_stmt || r->line == 0)
 		return false;
@@ -153,25 +152,25 @@ static bool is_start(const struct dwarf_lines *l, size_t i)
 
 /* Calls take for each row of the file that begins a line; 0 or -1. */
 static int each_start(struct image_file *f, const char *file,
-		      int (*take)(void *ctx, const struct dwarf_row *row),
+		      int (*take)(void *ctx, const struct dw_row *row),
 		      void *ctx, struct hark_err *err)
 {
-	struct dwarf *d = dwarf_of(f, err);
+	struct dw *d = dw_of(f, err);
 
 	if (d == NULL)
 		return -1;
 	for (size_t i = 0; i < d->units.n; i++) {
-		struct dwarf_unit *u = &d->units.at[i];
-		struct dwarf_lines *l;
+		struct dw_unit *u = &d->units.at[i];
+		struct dw_lines *l;
 
 		if (!u->has_lines || !has_file(u, file))
 			continue;
-		l = dwarf_lines_of(u, NULL);
+		l = dw_lines_of(u, NULL);
 		for (size_t k = 0; l != NULL && k < l->rows.n; k++)
 			if (is_start(l, k) && l->rows.at[k].file < l->files.n &&
 			    is_file(u, l, l->rows.at[k].file, file) &&
 			    take(ctx, &l->rows.at[k]) < 0)
-				return dwarf_no_memory(d, err);
+				return dw_no_memory(d, err);
 	}
 	return 0;
 }
@@ -182,7 +181,7 @@ struct search {
 	struct sites sites;
 };
 
-static int take_site(void *ctx, const struct dwarf_row *row)
+static int take_site(void *ctx, const struct dw_row *row)
 {
 	struct search *s = ctx;
 	uint64_t *new;
@@ -196,7 +195,7 @@ static int take_site(void *ctx, const struct dwarf_row *row)
 	return 0;
 }
 
-static int take_next(void *ctx, const struct dwarf_row *row)
+static int take_next(void *ctx, const struct dw_row *row)
 {
 	struct search *s = ctx;
 

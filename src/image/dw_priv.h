@@ -1,4 +1,4 @@
-/* image/dwarf_priv.h - debug information, as far as lines and names need it.
+/* image/dw_priv.h - debug information, as far as lines and names need it.
  *
  * Why not libdw? Debian's kills its process when one of its allocations
  * fails (docs/image.md has the count), cannot be instrumented for fuzzing,
@@ -13,16 +13,16 @@
  *
  * Everything is read through cursors and gates (cursor_priv.h, bytes_priv.h)
  * and bounded: see the numbered invariants in each file. */
-#ifndef IMAGE_DWARF_PRIV_H
-#define IMAGE_DWARF_PRIV_H
+#ifndef IMAGE_DW_PRIV_H
+#define IMAGE_DW_PRIV_H
 
 #include "base/arena.h"
 #include "base/vec.h"
 #include "image/cursor_priv.h"
 #include "image/image_priv.h"
 
-/* ORDER dwarf_section */
-enum dwarf_section {
+/* ORDER dw_section */
+enum dw_section {
 	DWARF_INFO,
 	DWARF_ABBREV,
 	DWARF_STR,
@@ -35,7 +35,7 @@ enum dwarf_section {
 	DWARF_SECTIONS
 };
 
-/* ORDER dwarf_at: the numbers are DWARF's. */
+/* ORDER dw_at: the numbers are DWARF's. */
 enum {
 	AT_NAME = 0x03,
 	AT_STMT_LIST = 0x10,
@@ -69,22 +69,22 @@ enum {
 enum { UT_COMPILE = 1, UT_TYPE, UT_PARTIAL, UT_SKELETON, UT_SPLIT };
 enum { UT_SPLIT_TYPE = 6 };
 
-struct dwarf;
-struct dwarf_unit;
+struct dw;
+struct dw_unit;
 
 /* Lengths that the layout of entries depends on. */
-struct dwarf_sizes {
+struct dw_sizes {
 	uint8_t address, offset, version;
 };
 
-/* -- Abbreviations (dwarf_abbrev.c) -- */
+/* -- Abbreviations (dw_abbrev.c) -- */
 
-struct dwarf_attr {
+struct dw_attr {
 	uint16_t name, form;
 	int64_t implicit; /* of DW_FORM_implicit_const */
 };
 
-struct dwarf_decl {
+struct dw_decl {
 	uint64_t code;
 	uint32_t first, n; /* of its attributes */
 	uint16_t tag;
@@ -92,30 +92,28 @@ struct dwarf_decl {
 	int32_t fixed; /* bytes of all attributes; -1: they vary */
 };
 
-struct dwarf_abbrevs {
-	struct dwarf_abbrevs *next; /* a chain, owned by the dwarf */
+struct dw_abbrevs {
+	struct dw_abbrevs *next; /* a chain, owned by the dwarf */
 	uint64_t offset;
-	struct dwarf_sizes sizes;
+	struct dw_sizes sizes;
 	struct {
-		VEC(struct dwarf_decl);
+		VEC(struct dw_decl);
 	} decls;
 	struct {
-		VEC(struct dwarf_attr);
+		VEC(struct dw_attr);
 	} attrs;
 	bool dense; /* code i is number i - 1 */
 };
 
 /* The table at an offset, made once; NULL with err. */
-struct dwarf_abbrevs *dwarf_abbrevs_at(struct dwarf *d, uint64_t offset,
-				       struct dwarf_sizes sizes,
-				       struct hark_err *err);
-void dwarf_abbrevs_free(struct dwarf *d);
-const struct dwarf_decl *dwarf_decl_of(const struct dwarf_abbrevs *a,
-				       uint64_t code);
+struct dw_abbrevs *dw_abbrevs_at(struct dw *d, uint64_t offset,
+				 struct dw_sizes sizes, struct hark_err *err);
+void dw_abbrevs_free(struct dw *d);
+const struct dw_decl *dw_decl_of(const struct dw_abbrevs *a, uint64_t code);
 
-/* -- Values of attributes (dwarf_form.c) -- */
+/* -- Values of attributes (dw_form.c) -- */
 
-enum dwarf_class {
+enum dw_class {
 	DWARF_NONE,
 	DWARF_CONSTANT, /* also offsets into other sections, and flags */
 	DWARF_ADDRESS,
@@ -130,84 +128,83 @@ enum dwarf_class {
 	DWARF_OTHER, /* read over */
 };
 
-struct dwarf_value {
-	enum dwarf_class class;
-	enum dwarf_section section; /* of DWARF_TEXT_OFFSET */
+struct dw_value {
+	enum dw_class class;
+	enum dw_section section; /* of DWARF_TEXT_OFFSET */
 	uint64_t u;
 	const char *text;
 };
 
 /* Reads one value; a form not known makes the cursor bad. */
-struct dwarf_value dwarf_read(struct cursor *c, uint64_t form, int64_t implicit,
-			      struct dwarf_sizes sizes, uint64_t unit_offset);
+struct dw_value dw_read(struct cursor *c, uint64_t form, int64_t implicit,
+			struct dw_sizes sizes, uint64_t unit_offset);
 /* The bytes that a form always has, or -1. */
-int dwarf_form_len(uint64_t form, struct dwarf_sizes sizes);
+int dw_form_len(uint64_t form, struct dw_sizes sizes);
 
 /* What values mean in their unit; each NULL or false if it means nothing. */
-const char *dwarf_text(struct dwarf_unit *u, const struct dwarf_value *v);
-bool dwarf_address(struct dwarf_unit *u, const struct dwarf_value *v,
-		   uint64_t *out);
+const char *dw_text(struct dw_unit *u, const struct dw_value *v);
+bool dw_address(struct dw_unit *u, const struct dw_value *v, uint64_t *out);
 /* An entry elsewhere: its unit and offset. */
-bool dwarf_target(struct dwarf_unit *u, const struct dwarf_value *v,
-		  struct dwarf_unit **unit, uint64_t *offset);
+bool dw_target(struct dw_unit *u, const struct dw_value *v,
+	       struct dw_unit **unit, uint64_t *offset);
 
-/* -- Ranges (dwarf_ranges.c) -- */
+/* -- Ranges (dw_ranges.c) -- */
 
-struct dwarf_range {
+struct dw_range {
 	uint64_t low, high; /* link-time addresses of code */
 	uint32_t owner;	    /* a unit or a scope */
 };
 
-struct dwarf_range_list {
-	VEC(struct dwarf_range);
+struct dw_range_list {
+	VEC(struct dw_range);
 };
 
 /* The three attributes that say where an entry's code is. */
-struct dwarf_extent {
-	struct dwarf_value low, high, ranges;
+struct dw_extent {
+	struct dw_value low, high, ranges;
 };
 
 /* Appends the ranges of an entry that lie in code, for an owner. An entry
  * that is damaged has none. -1: no memory, or more than the list may hold. */
-int dwarf_ranges(struct dwarf_unit *u, const struct dwarf_extent *e,
-		 uint32_t owner, size_t max, struct dwarf_range_list *out);
+int dw_ranges(struct dw_unit *u, const struct dw_extent *e, uint32_t owner,
+	      size_t max, struct dw_range_list *out);
 
 /* Ranges that may nest, made into steps: from addr on, the innermost one is
  * owner (DWARF_NOBODY: none). */
 #define DWARF_NOBODY UINT32_MAX
-struct dwarf_step {
+struct dw_step {
 	uint64_t addr;
 	uint32_t owner;
 };
-struct dwarf_steps {
-	VEC(struct dwarf_step);
+struct dw_steps {
+	VEC(struct dw_step);
 };
 /* Sorts ranges. Of two that begin together the longer is outside; of two
  * that are the same, the higher owner is inside. */
-int dwarf_flatten(const struct heap *heap, struct dwarf_range_list *ranges,
-		  struct dwarf_steps *out);
-uint32_t dwarf_owner_at(const struct dwarf_steps *s, uint64_t addr);
+int dw_flatten(const struct heap *heap, struct dw_range_list *ranges,
+	       struct dw_steps *out);
+uint32_t dw_owner_at(const struct dw_steps *s, uint64_t addr);
 
-/* -- Lines (dwarf_lines.c) -- */
+/* -- Lines (dw_lines.c) -- */
 
-struct dwarf_row {
+struct dw_row {
 	uint64_t addr;
 	uint32_t line : 30, is_stmt : 1, is_end : 1;
 	uint16_t file, column;
 };
 
-struct dwarf_file {
+struct dw_file {
 	const char *name; /* borrowed from a section */
 	const char *path; /* joined with its directory, when first asked */
 	uint32_t dir;
 };
 
-struct dwarf_lines {
+struct dw_lines {
 	struct {
-		VEC(struct dwarf_row);
+		VEC(struct dw_row);
 	} rows; /* by address */
 	struct {
-		VEC(struct dwarf_file);
+		VEC(struct dw_file);
 	} files;
 	struct {
 		VEC(const char *);
@@ -217,25 +214,23 @@ struct dwarf_lines {
 
 /* The rows (if with_rows) and files of a line program; NULL with err. The
  * result is the caller's. */
-struct dwarf_lines *dwarf_lines_read(struct dwarf_unit *u, uint64_t offset,
-				     bool with_rows, struct hark_err *err);
-void dwarf_lines_free(struct dwarf *d, struct dwarf_lines *l);
+struct dw_lines *dw_lines_read(struct dw_unit *u, uint64_t offset,
+			       bool with_rows, struct hark_err *err);
+void dw_lines_free(struct dw *d, struct dw_lines *l);
 /* The table of a unit, made once; NULL with err. */
-struct dwarf_lines *dwarf_lines_of(struct dwarf_unit *u, struct hark_err *err);
+struct dw_lines *dw_lines_of(struct dw_unit *u, struct hark_err *err);
 /* Only its files, for units whose rows are not needed; NULL if there are
  * none. They may be the skeleton's: *u is then that. */
-struct dwarf_lines *dwarf_files_of(struct dwarf_unit **u);
+struct dw_lines *dw_files_of(struct dw_unit **u);
 /* The last row at or before addr, or NULL. */
-const struct dwarf_row *dwarf_row_at(const struct dwarf_lines *l,
-				     uint64_t addr);
+const struct dw_row *dw_row_at(const struct dw_lines *l, uint64_t addr);
 /* The path of a file by its number; NULL if there is none. */
-const char *dwarf_path(struct dwarf_unit *u, struct dwarf_lines *l,
-		       uint64_t number);
+const char *dw_path(struct dw_unit *u, struct dw_lines *l, uint64_t number);
 
-/* -- Scopes (dwarf_scopes.c) -- */
+/* -- Scopes (dw_scopes.c) -- */
 
 /* A function, or a function inlined into another. */
-struct dwarf_scope {
+struct dw_scope {
 	uint64_t die;	 /* offset of its entry */
 	uint32_t outer;	 /* the scope around it, or DWARF_NOBODY */
 	uint32_t line;	 /* of the call, if it is inlined */
@@ -246,44 +241,43 @@ struct dwarf_scope {
 	const char *pretty; /* the same, demangled */
 };
 
-struct dwarf_scopes {
+struct dw_scopes {
 	struct {
-		VEC(struct dwarf_scope);
+		VEC(struct dw_scope);
 	} all;
-	struct dwarf_steps steps;
+	struct dw_steps steps;
 };
 
-struct dwarf_scopes *dwarf_scopes_of(struct dwarf_unit *u,
-				     struct hark_err *err);
-void dwarf_scopes_free(struct dwarf *d, struct dwarf_scopes *s);
+struct dw_scopes *dw_scopes_of(struct dw_unit *u, struct hark_err *err);
+void dw_scopes_free(struct dw *d, struct dw_scopes *s);
 /* Finds its name: the linked one, or the plain one. */
-void dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s);
+void dw_scope_name(struct dw_unit *u, struct dw_scope *s);
 
 /* -- Units (dwarf.c) -- */
 
-struct dwarf_unit {
-	struct dwarf *d;	   /* borrowed: whose sections */
+struct dw_unit {
+	struct dw *d;		   /* borrowed: whose sections */
 	uint64_t offset, die, end; /* header, root, end: in info */
 	uint64_t abbrev;
-	struct dwarf_sizes sizes;
+	struct dw_sizes sizes;
 	uint8_t type;
 	bool has_lines, has_low;
-	struct dwarf_value name_value, dir_value, dwo_value;
+	struct dw_value name_value, dir_value, dwo_value;
 	uint64_t lines_at, low;
 	uint64_t str_offsets, addr_base, rnglists, ranges_base;
 	uint64_t dwo_id;
 
-	struct dwarf_abbrevs *abbrevs; /* borrowed from d */
-	struct dwarf_lines *lines;     /* owned */
-	struct dwarf_lines *files;     /* owned: if lines are not needed */
-	struct dwarf_scopes *scopes;   /* owned */
+	struct dw_abbrevs *abbrevs; /* borrowed from d */
+	struct dw_lines *lines;	    /* owned */
+	struct dw_lines *files;	    /* owned: if lines are not needed */
+	struct dw_scopes *scopes;   /* owned */
 	bool lines_bad, files_bad, scopes_bad, split_sought;
-	struct dwarf *split;	     /* owned: the .dwo file */
-	struct dwarf_unit *full;     /* borrowed from split: its unit */
-	struct dwarf_unit *skeleton; /* borrowed: of a full unit */
+	struct dw *split;	  /* owned: the .dwo file */
+	struct dw_unit *full;	  /* borrowed from split: its unit */
+	struct dw_unit *skeleton; /* borrowed: of a full unit */
 };
 
-struct dwarf {
+struct dw {
 	struct image_file *file; /* borrowed */
 	struct elf *elf;	 /* borrowed, or owned if own */
 	bool own;
@@ -292,31 +286,31 @@ struct dwarf {
 	struct bytes *section[DWARF_SECTIONS]; /* borrowed; NULL: none */
 	bool split;			       /* a .dwo file */
 	struct {
-		VEC(struct dwarf_unit);
-	} units;		       /* by offset; fixed once read */
-	struct dwarf_steps steps;      /* code, to index of unit */
-	struct dwarf_abbrevs *abbrevs; /* owned */
-	uint64_t scan_left;   /* bytes of tables that may be read for roots */
-	struct dwarf *shared; /* owned: dwz's common file */
+		VEC(struct dw_unit);
+	} units;		    /* by offset; fixed once read */
+	struct dw_steps steps;	    /* code, to index of unit */
+	struct dw_abbrevs *abbrevs; /* owned */
+	uint64_t scan_left; /* bytes of tables that may be read for roots */
+	struct dw *shared;  /* owned: dwz's common file */
 	bool shared_sought;
 };
 
 /* The debug information of a file, opened once; NULL with err. */
-struct dwarf *dwarf_of(struct image_file *f, struct hark_err *err);
-void dwarf_free(struct dwarf *d);
+struct dw *dw_of(struct image_file *f, struct hark_err *err);
+void dw_free(struct dw *d);
 
-struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t addr);
+struct dw_unit *dw_unit_at(struct dw *d, uint64_t addr);
 /* The unit that has this offset of info in it, or NULL. */
-struct dwarf_unit *dwarf_unit_with(struct dwarf *d, uint64_t offset);
+struct dw_unit *dw_unit_with(struct dw *d, uint64_t offset);
 /* For a skeleton the unit in its .dwo file, if that is found; else itself. */
-struct dwarf_unit *dwarf_full(struct dwarf_unit *u);
-struct dwarf *dwarf_shared(struct dwarf *d);
+struct dw_unit *dw_full(struct dw_unit *u);
+struct dw *dw_shared(struct dw *d);
 /* The directory in which it was compiled; NULL if it does not say. */
-const char *dwarf_dir(struct dwarf_unit *u);
-int dwarf_no_memory(const struct dwarf *d, struct hark_err *err);
+const char *dw_dir(struct dw_unit *u);
+int dw_no_memory(const struct dw *d, struct hark_err *err);
 
 /* The bytes of a section from offset on, len of them or what there is. */
-struct cursor dwarf_window(struct dwarf *d, enum dwarf_section s,
-			   uint64_t offset, uint64_t len);
+struct cursor dw_window(struct dw *d, enum dw_section s, uint64_t offset,
+			uint64_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* image/dwarf.c - the units of a file's debug information.
+/* image/dw.c - the units of a file's debug information.
  *
  * U1  A unit lies wholly inside .debug_info, and the next begins where it
  *     ends, so the list of units is no longer than the section.
@@ -6,7 +6,7 @@
  * U3  Ranges of units are bounded by the sections that they come from.
  * U4  Finding the declaration of a root means to read its table up to there.
  *     Units may share a table, so what is read in all is bounded. */
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -20,15 +20,15 @@ enum {
 enum { SCAN_FREE = 64 << 20, SCAN_TIMES = 16 }; /* U4 */
 enum { FORM_IMPLICIT_CONST = 0x21 };
 
-int dwarf_no_memory(const struct dwarf *d, struct hark_err *err)
+int dw_no_memory(const struct dw *d, struct hark_err *err)
 {
 	return err_set(err, HARK_ENOMEM, 0,
 		       "%s: no memory for its debug information",
 		       elf_name(d->elf));
 }
 
-struct cursor dwarf_window(struct dwarf *d, enum dwarf_section s,
-			   uint64_t offset, uint64_t len)
+struct cursor dw_window(struct dw *d, enum dw_section s, uint64_t offset,
+			uint64_t len)
 {
 	struct bytes *b = d->section[s];
 	const uint8_t *at = NULL;
@@ -43,13 +43,13 @@ struct cursor dwarf_window(struct dwarf *d, enum dwarf_section s,
 /* -- Roots -- */
 
 struct root {
-	struct dwarf_attr attr[ROOT_ATTRS];
+	struct dw_attr attr[ROOT_ATTRS];
 	unsigned n;
 	uint16_t tag;
 	/* ORDER root_value: what is kept of it */
-	struct dwarf_value name, dir, low, high, ranges, lines;
-	struct dwarf_value str_offsets, addr_base, rnglists, ranges_base;
-	struct dwarf_value dwo_name, dwo_id;
+	struct dw_value name, dir, low, high, ranges, lines;
+	struct dw_value str_offsets, addr_base, rnglists, ranges_base;
+	struct dw_value dwo_name, dwo_id;
 };
 
 /* 1: the declaration of a code is found; 0: it is not there; -1: the bytes
@@ -75,7 +75,7 @@ static int scan_table(struct cursor c, uint64_t code, struct root *r)
 				break;
 			if (r->n == ROOT_ATTRS)
 				return 0;
-			r->attr[r->n] = (struct dwarf_attr){
+			r->attr[r->n] = (struct dw_attr){
 			    .name = (uint16_t)(name <= UINT16_MAX ? name : 0),
 			    .form = (uint16_t)(form <= UINT16_MAX ? form : 0),
 			    .implicit = implicit};
@@ -87,13 +87,13 @@ static int scan_table(struct cursor c, uint64_t code, struct root *r)
 }
 
 /* Most tables are never needed in full, so this one is not kept. */
-static bool find_decl(struct dwarf_unit *u, uint64_t code, struct root *r)
+static bool find_decl(struct dw_unit *u, uint64_t code, struct root *r)
 {
-	struct dwarf *d = u->d;
+	struct dw *d = u->d;
 	int found = -1;
 
 	for (uint64_t n = DECL_WINDOW; found < 0; n *= 4) {
-		struct cursor c = dwarf_window(d, DWARF_ABBREV, u->abbrev, n);
+		struct cursor c = dw_window(d, DWARF_ABBREV, u->abbrev, n);
 
 		if (d->scan_left < cursor_left(&c))
 			return false; /* U4 */
@@ -105,8 +105,7 @@ static bool find_decl(struct dwarf_unit *u, uint64_t code, struct root *r)
 	return found > 0;
 }
 
-static void keep_value(struct root *r, uint16_t name,
-		       const struct dwarf_value *v)
+static void keep_value(struct root *r, uint16_t name, const struct dw_value *v)
 {
 	switch (name) {
 	case AT_NAME:
@@ -153,7 +152,7 @@ static void keep_value(struct root *r, uint16_t name,
 }
 
 /* Bases that a split unit does not write: behind the table's header. */
-static void set_bases(struct dwarf_unit *u, const struct root *r)
+static void set_bases(struct dw_unit *u, const struct root *r)
 {
 	bool wide = u->sizes.offset == 8;
 
@@ -172,10 +171,10 @@ static void set_bases(struct dwarf_unit *u, const struct root *r)
 }
 
 /* False if the root is not of a unit that has code. */
-static bool read_root(struct dwarf_unit *u, struct root *r)
+static bool read_root(struct dw_unit *u, struct root *r)
 {
-	struct dwarf *d = u->d;
-	struct cursor c = dwarf_window(
+	struct dw *d = u->d;
+	struct cursor c = dw_window(
 	    d, DWARF_INFO, u->die,
 	    u->end - u->die < ROOT_WINDOW ? u->end - u->die : ROOT_WINDOW);
 	uint64_t code = cursor_uleb(&c);
@@ -183,9 +182,9 @@ static bool read_root(struct dwarf_unit *u, struct root *r)
 	if (c.bad || code == 0 || !find_decl(u, code, r))
 		return false;
 	for (unsigned i = 0; i < r->n; i++) {
-		struct dwarf_value v =
-		    dwarf_read(&c, r->attr[i].form, r->attr[i].implicit,
-			       u->sizes, u->offset);
+		struct dw_value v =
+		    dw_read(&c, r->attr[i].form, r->attr[i].implicit, u->sizes,
+			    u->offset);
 
 		if (c.bad)
 			break;
@@ -197,27 +196,27 @@ static bool read_root(struct dwarf_unit *u, struct root *r)
 	u->dwo_value = r->dwo_name;
 	u->has_lines = r->lines.class == DWARF_CONSTANT;
 	u->lines_at = r->lines.u;
-	u->has_low = dwarf_address(u, &r->low, &u->low);
+	u->has_low = dw_address(u, &r->low, &u->low);
 	if (r->dwo_id.class == DWARF_CONSTANT)
 		u->dwo_id = r->dwo_id.u;
 	return r->tag == TAG_COMPILE_UNIT || r->tag == TAG_SKELETON_UNIT;
 }
 
-const char *dwarf_dir(struct dwarf_unit *u)
+const char *dw_dir(struct dw_unit *u)
 {
-	return dwarf_text(u, &u->dir_value);
+	return dw_text(u, &u->dir_value);
 }
 
 /* -- Headers -- */
 
 /* 1, or 0 if there is no whole header. */
-static int read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *u)
+static int read_header(struct dw *d, uint64_t offset, struct dw_unit *u)
 {
-	struct cursor c = dwarf_window(d, DWARF_INFO, offset, 48);
+	struct cursor c = dw_window(d, DWARF_INFO, offset, 48);
 	const uint8_t *start = c.at;
 	uint64_t len = cursor_u32(&c), left;
 
-	*u = (struct dwarf_unit){.d = d, .offset = offset};
+	*u = (struct dw_unit){.d = d, .offset = offset};
 	u->sizes.offset = len == UINT32_MAX ? 8 : 4;
 	if (u->sizes.offset == 8)
 		len = cursor_u64(&c);
@@ -242,7 +241,7 @@ static int read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *u)
 	return !c.bad && u->end > offset;
 }
 
-static bool is_read(const struct dwarf_unit *u)
+static bool is_read(const struct dw_unit *u)
 {
 	return u->sizes.version >= 2 && u->sizes.version <= 5 &&
 	       (u->sizes.address == 8 || u->sizes.address == 4) &&
@@ -252,7 +251,7 @@ static bool is_read(const struct dwarf_unit *u)
 
 /* The list of units, and the code of each. A damaged header ends it: where
  * the next begins is not known. */
-static int read_units(struct dwarf *d, struct dwarf_range_list *ranges)
+static int read_units(struct dw *d, struct dw_range_list *ranges)
 {
 	uint64_t offset = 0, len = d->section[DWARF_INFO]->len;
 	size_t max = 65536 + len;
@@ -260,9 +259,9 @@ static int read_units(struct dwarf *d, struct dwarf_range_list *ranges)
 	for (int s = DWARF_RANGES; s <= DWARF_RNGLISTS; s++) /* U3 */
 		max += d->section[s] != NULL ? d->section[s]->len : 0;
 	while (offset < len) {
-		struct dwarf_unit unit, *u;
+		struct dw_unit unit, *u;
 		struct root root = {.n = 0};
-		struct dwarf_extent extent;
+		struct dw_extent extent;
 
 		if (!read_header(d, offset, &unit))
 			break;
@@ -275,10 +274,9 @@ static int read_units(struct dwarf *d, struct dwarf_range_list *ranges)
 		*u = unit;
 		if (!read_root(u, &root))
 			continue;
-		extent =
-		    (struct dwarf_extent){root.low, root.high, root.ranges};
-		if (dwarf_ranges(u, &extent, (uint32_t)(d->units.n - 1), max,
-				 ranges) < 0)
+		extent = (struct dw_extent){root.low, root.high, root.ranges};
+		if (dw_ranges(u, &extent, (uint32_t)(d->units.n - 1), max,
+			      ranges) < 0)
 			return -1;
 	}
 	return 0;
@@ -286,13 +284,13 @@ static int read_units(struct dwarf *d, struct dwarf_range_list *ranges)
 
 /* -- Opening -- */
 
-/* ORDER dwarf_section */
+/* ORDER dw_section */
 static const char *const names[DWARF_SECTIONS] = {
     ".debug_info",     ".debug_abbrev",	     ".debug_str",
     ".debug_line_str", ".debug_str_offsets", ".debug_addr",
     ".debug_ranges",   ".debug_rnglists",    ".debug_line"};
 
-static void find_sections(struct dwarf *d)
+static void find_sections(struct dw *d)
 {
 	for (int i = 0; i < DWARF_SECTIONS; i++) {
 		char name[32];
@@ -304,12 +302,12 @@ static void find_sections(struct dwarf *d)
 }
 
 /* Takes e over if own, also on failure. */
-static struct dwarf *dwarf_open(struct image_file *f, struct elf *e, bool own,
-				bool split, struct hark_err *err)
+static struct dw *dw_open(struct image_file *f, struct elf *e, bool own,
+			  bool split, struct hark_err *err)
 {
 	const struct heap *heap = &e->budget.heap;
-	struct dwarf_range_list ranges = {0};
-	struct dwarf *d = heap_take(heap, sizeof *d);
+	struct dw_range_list ranges = {0};
+	struct dw *d = heap_take(heap, sizeof *d);
 	int rc;
 
 	if (d == NULL) {
@@ -318,7 +316,7 @@ static struct dwarf *dwarf_open(struct image_file *f, struct elf *e, bool own,
 			elf_close(e);
 		return NULL;
 	}
-	*d = (struct dwarf){
+	*d = (struct dw){
 	    .file = f, .elf = e, .own = own, .heap = heap, .split = split};
 	arena_init(&d->arena, heap);
 	find_sections(d);
@@ -326,33 +324,33 @@ static struct dwarf *dwarf_open(struct image_file *f, struct elf *e, bool own,
 	    d->section[DWARF_ABBREV] == NULL) {
 		err_set(err, HARK_ENOENT, 0, "%s: has no debug information",
 			elf_name(e));
-		dwarf_free(d);
+		dw_free(d);
 		return NULL;
 	}
 	d->scan_left = SCAN_FREE + SCAN_TIMES * d->section[DWARF_ABBREV]->len;
 	rc = read_units(d, &ranges);
 	if (rc == 0)
-		rc = dwarf_flatten(heap, &ranges, &d->steps);
+		rc = dw_flatten(heap, &ranges, &d->steps);
 	vec_free(&ranges, heap);
 	if (rc < 0) {
-		dwarf_no_memory(d, err);
-		dwarf_free(d);
+		dw_no_memory(d, err);
+		dw_free(d);
 		return NULL;
 	}
 	return d;
 }
 
-// NOLINTNEXTLINE(misc-no-recursion): see dwarf_free
-static void unit_fini(struct dwarf_unit *u)
+// NOLINTNEXTLINE(misc-no-recursion): see dw_free
+static void unit_fini(struct dw_unit *u)
 {
-	dwarf_lines_free(u->d, u->lines);
-	dwarf_lines_free(u->d, u->files);
-	dwarf_scopes_free(u->d, u->scopes);
-	dwarf_free(u->split);
+	dw_lines_free(u->d, u->lines);
+	dw_lines_free(u->d, u->files);
+	dw_scopes_free(u->d, u->scopes);
+	dw_free(u->split);
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): a .dwo file has no further ones
-void dwarf_free(struct dwarf *d)
+void dw_free(struct dw *d)
 {
 	struct elf *e;
 	bool own;
@@ -365,32 +363,32 @@ void dwarf_free(struct dwarf *d)
 		unit_fini(&d->units.at[i]);
 	vec_free(&d->units, d->heap);
 	vec_free(&d->steps, d->heap);
-	dwarf_abbrevs_free(d);
-	dwarf_free(d->shared);
+	dw_abbrevs_free(d);
+	dw_free(d->shared);
 	arena_fini(&d->arena);
 	heap_give(d->heap, d, sizeof *d);
 	if (own)
 		elf_close(e);
 }
 
-struct dwarf *dwarf_of(struct image_file *f, struct hark_err *err)
+struct dw *dw_of(struct image_file *f, struct hark_err *err)
 {
 	struct elf *e;
 
 	if (f->dwarf != NULL)
 		return f->dwarf;
-	e = f->dwarf_bad ? NULL : image_file_dwarf(f);
+	e = f->dw_bad ? NULL : image_file_dwarf(f);
 	if (e == NULL) {
 		err_set(err, HARK_ENOENT, 0, "%s: has no debug information",
 			f->name);
 		return NULL;
 	}
-	f->dwarf = dwarf_open(f, e, false, false, err);
-	f->dwarf_bad = f->dwarf == NULL;
+	f->dwarf = dw_open(f, e, false, false, err);
+	f->dw_bad = f->dwarf == NULL;
 	return f->dwarf;
 }
 
-struct dwarf *dwarf_shared(struct dwarf *d)
+struct dw *dw_shared(struct dw *d)
 {
 	struct elf *e;
 
@@ -398,7 +396,7 @@ struct dwarf *dwarf_shared(struct dwarf *d)
 		d->shared_sought = true;
 		e = debug_find_shared(d->file->image, d->elf);
 		if (e != NULL)
-			d->shared = dwarf_open(d->file, e, true, false, NULL);
+			d->shared = dw_open(d->file, e, true, false, NULL);
 		if (d->shared != NULL)
 			d->shared->shared_sought = true; /* not twice */
 	}
@@ -407,17 +405,17 @@ struct dwarf *dwarf_shared(struct dwarf *d)
 
 /* -- Finding units -- */
 
-struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t addr)
+struct dw_unit *dw_unit_at(struct dw *d, uint64_t addr)
 {
-	uint32_t i = dwarf_owner_at(&d->steps, addr);
+	uint32_t i = dw_owner_at(&d->steps, addr);
 
 	return i < d->units.n ? &d->units.at[i] : NULL;
 }
 
-struct dwarf_unit *dwarf_unit_with(struct dwarf *d, uint64_t offset)
+struct dw_unit *dw_unit_with(struct dw *d, uint64_t offset)
 {
 	size_t lo = 0, hi = d->units.n;
-	struct dwarf_unit *u;
+	struct dw_unit *u;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -433,7 +431,7 @@ struct dwarf_unit *dwarf_unit_with(struct dwarf *d, uint64_t offset)
 
 /* -- Split units -- */
 
-static struct elf *open_dwo(struct dwarf_unit *u, const char *path)
+static struct elf *open_dwo(struct dw_unit *u, const char *path)
 {
 	struct elf_origin o = {.path = path,
 			       .fd = -1,
@@ -447,9 +445,9 @@ static struct elf *open_dwo(struct dwarf_unit *u, const char *path)
 }
 
 /* Where the compiler left it, or beside the program. */
-static struct elf *find_dwo(struct dwarf_unit *u, const char *name)
+static struct elf *find_dwo(struct dw_unit *u, const char *name)
 {
-	const char *dir = dwarf_dir(u), *slash = strrchr(name, '/');
+	const char *dir = dw_dir(u), *slash = strrchr(name, '/');
 	const char *here = u->d->file->name, *end = strrchr(here, '/');
 	char path[PATH_MAX];
 	struct elf *e;
@@ -469,16 +467,16 @@ static struct elf *find_dwo(struct dwarf_unit *u, const char *name)
 	return n > 0 && n < PATH_MAX ? open_dwo(u, path) : NULL;
 }
 
-static void find_split(struct dwarf_unit *u)
+static void find_split(struct dw_unit *u)
 {
-	const char *name = dwarf_text(u, &u->dwo_value);
+	const char *name = dw_text(u, &u->dwo_value);
 	struct elf *e = name != NULL ? find_dwo(u, name) : NULL;
 
 	if (e == NULL)
 		return;
-	u->split = dwarf_open(u->d->file, e, true, true, NULL);
+	u->split = dw_open(u->d->file, e, true, true, NULL);
 	for (size_t i = 0; u->split != NULL && i < u->split->units.n; i++) {
-		struct dwarf_unit *full = &u->split->units.at[i];
+		struct dw_unit *full = &u->split->units.at[i];
 
 		if (full->dwo_id != u->dwo_id)
 			continue;
@@ -488,7 +486,7 @@ static void find_split(struct dwarf_unit *u)
 	}
 }
 
-struct dwarf_unit *dwarf_full(struct dwarf_unit *u)
+struct dw_unit *dw_full(struct dw_unit *u)
 {
 	if (!u->split_sought) {
 		u->split_sought = true;

@@ -1,4 +1,4 @@
-/* image/dwarf_scopes.c - functions, and functions inlined into them.
+/* image/dw_scopes.c - functions, and functions inlined into them.
  *
  * One pass over the entries of a unit finds all that have code. Their ranges
  * nest as the calls did; flattened to steps, an address has one innermost
@@ -10,20 +10,19 @@
  *     function), at most CHAIN long, so circles end.
  * N3  A unit has at most as many ranges as bytes, and RANGES_FREE more. */
 #include "image/demangle.h"
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
 enum { DEPTH = 512, CHAIN = 16, RANGES_FREE = 65536 };
 
 /* -- One entry -- */
 
 struct entry {
-	struct dwarf_extent extent;
-	struct dwarf_value origin, name, linkage;
+	struct dw_extent extent;
+	struct dw_value origin, name, linkage;
 	uint64_t call_file, call_line, call_column;
 };
 
-static void keep_value(struct entry *e, uint16_t name,
-		       const struct dwarf_value *v)
+static void keep_value(struct entry *e, uint16_t name, const struct dw_value *v)
 {
 	switch (name) {
 	case AT_LOW_PC:
@@ -60,46 +59,46 @@ static void keep_value(struct entry *e, uint16_t name,
 	}
 }
 
-static void read_entry(struct dwarf_unit *u, const struct dwarf_decl *decl,
+static void read_entry(struct dw_unit *u, const struct dw_decl *decl,
 		       struct cursor *c, struct entry *e)
 {
-	const struct dwarf_attr *a = u->abbrevs->attrs.at + decl->first;
+	const struct dw_attr *a = u->abbrevs->attrs.at + decl->first;
 
 	memset(e, 0, sizeof *e);
 	for (uint32_t i = 0; i < decl->n && !c->bad; i++) {
-		struct dwarf_value v = dwarf_read(c, a[i].form, a[i].implicit,
-						  u->sizes, u->offset);
+		struct dw_value v =
+		    dw_read(c, a[i].form, a[i].implicit, u->sizes, u->offset);
 
 		keep_value(e, a[i].name, &v);
 	}
 }
 
-static void skip_entry(struct dwarf_unit *u, const struct dwarf_decl *decl,
+static void skip_entry(struct dw_unit *u, const struct dw_decl *decl,
 		       struct cursor *c)
 {
-	const struct dwarf_attr *a = u->abbrevs->attrs.at + decl->first;
+	const struct dw_attr *a = u->abbrevs->attrs.at + decl->first;
 
 	if (decl->fixed >= 0) {
 		cursor_skip(c, (uint64_t)decl->fixed);
 		return;
 	}
 	for (uint32_t i = 0; i < decl->n && !c->bad; i++)
-		dwarf_read(c, a[i].form, a[i].implicit, u->sizes, u->offset);
+		dw_read(c, a[i].form, a[i].implicit, u->sizes, u->offset);
 }
 
-static bool has_abbrevs(struct dwarf_unit *u, struct hark_err *err)
+static bool has_abbrevs(struct dw_unit *u, struct hark_err *err)
 {
 	if (u->abbrevs == NULL)
-		u->abbrevs = dwarf_abbrevs_at(u->d, u->abbrev, u->sizes, err);
+		u->abbrevs = dw_abbrevs_at(u->d, u->abbrev, u->sizes, err);
 	return u->abbrevs != NULL;
 }
 
 /* -- All entries -- */
 
 struct pass {
-	struct dwarf_unit *u;
-	struct dwarf_scopes *out;
-	struct dwarf_range_list ranges;
+	struct dw_unit *u;
+	struct dw_scopes *out;
+	struct dw_range_list ranges;
 	struct cursor c;
 	const uint8_t *start;  /* of the unit */
 	uint32_t scope[DEPTH]; /* around the entries of each level */
@@ -114,16 +113,16 @@ static int add_scope(struct pass *p, uint64_t die, bool inlined,
 	const struct heap *heap = p->u->d->heap;
 	size_t before = p->ranges.n;
 	uint32_t number = (uint32_t)p->out->all.n;
-	struct dwarf_scope *new;
+	struct dw_scope *new;
 
-	if (dwarf_ranges(p->u, &e->extent, number, p->max, &p->ranges) < 0)
+	if (dw_ranges(p->u, &e->extent, number, p->max, &p->ranges) < 0)
 		return -1;
 	if (p->ranges.n == before)
 		return 0;
 	new = vec_push(&p->out->all, heap);
 	if (new == NULL)
 		return -1;
-	*new = (struct dwarf_scope){
+	*new = (struct dw_scope){
 	    .die = die,
 	    .outer = *scope,
 	    .line = (uint32_t)(e->call_line <= UINT32_MAX ? e->call_line : 0),
@@ -140,7 +139,7 @@ static int pass_one(struct pass *p)
 {
 	uint64_t die = p->u->offset + (uint64_t)(p->c.at - p->start);
 	uint64_t code = cursor_uleb(&p->c);
-	const struct dwarf_decl *decl;
+	const struct dw_decl *decl;
 	uint32_t scope = p->scope[p->depth];
 	struct entry e;
 
@@ -152,7 +151,7 @@ static int pass_one(struct pass *p)
 		p->depth--;
 		return 1;
 	}
-	decl = dwarf_decl_of(p->u->abbrevs, code);
+	decl = dw_decl_of(p->u->abbrevs, code);
 	if (decl == NULL)
 		return 0;
 	if (decl->tag == TAG_SUBPROGRAM ||
@@ -173,7 +172,7 @@ static int pass_one(struct pass *p)
 	return 1;
 }
 
-static int pass_all(struct dwarf_unit *u, struct dwarf_scopes *out,
+static int pass_all(struct dw_unit *u, struct dw_scopes *out,
 		    struct hark_err *err)
 {
 	uint64_t len = u->end - u->offset;
@@ -181,7 +180,7 @@ static int pass_all(struct dwarf_unit *u, struct dwarf_scopes *out,
 	struct cursor whole;
 	int rc;
 
-	whole = dwarf_window(u->d, DWARF_INFO, u->offset, len);
+	whole = dw_window(u->d, DWARF_INFO, u->offset, len);
 	if (cursor_left(&whole) != len)
 		return err_set(err, HARK_EIO, 0,
 			       "%s: debug information cannot be read",
@@ -193,12 +192,12 @@ static int pass_all(struct dwarf_unit *u, struct dwarf_scopes *out,
 	while ((rc = pass_one(&p)) > 0)
 		;
 	if (rc == 0)
-		rc = dwarf_flatten(u->d->heap, &p.ranges, &out->steps);
+		rc = dw_flatten(u->d->heap, &p.ranges, &out->steps);
 	vec_free(&p.ranges, u->d->heap);
-	return rc < 0 ? dwarf_no_memory(u->d, err) : 0;
+	return rc < 0 ? dw_no_memory(u->d, err) : 0;
 }
 
-void dwarf_scopes_free(struct dwarf *d, struct dwarf_scopes *s)
+void dw_scopes_free(struct dw *d, struct dw_scopes *s)
 {
 	if (s == NULL)
 		return;
@@ -207,9 +206,9 @@ void dwarf_scopes_free(struct dwarf *d, struct dwarf_scopes *s)
 	heap_give(d->heap, s, sizeof *s);
 }
 
-struct dwarf_scopes *dwarf_scopes_of(struct dwarf_unit *u, struct hark_err *err)
+struct dw_scopes *dw_scopes_of(struct dw_unit *u, struct hark_err *err)
 {
-	struct dwarf_scopes *s;
+	struct dw_scopes *s;
 
 	if (u->scopes != NULL)
 		return u->scopes;
@@ -220,13 +219,13 @@ struct dwarf_scopes *dwarf_scopes_of(struct dwarf_unit *u, struct hark_err *err)
 	}
 	s = heap_take(u->d->heap, sizeof *s);
 	if (s == NULL) {
-		dwarf_no_memory(u->d, err);
+		dw_no_memory(u->d, err);
 		return NULL;
 	}
 	memset(s, 0, sizeof *s);
 	if (!has_abbrevs(u, err) || pass_all(u, s, err) < 0) {
 		u->scopes_bad = true;
-		dwarf_scopes_free(u->d, s);
+		dw_scopes_free(u->d, s);
 		return NULL;
 	}
 	vec_trim(&s->all, u->d->heap);
@@ -238,24 +237,24 @@ struct dwarf_scopes *dwarf_scopes_of(struct dwarf_unit *u, struct hark_err *err)
 /* -- Names -- */
 
 /* The names that an entry itself has, and where it refers to. */
-static bool read_names(struct dwarf_unit *u, uint64_t die, struct entry *e)
+static bool read_names(struct dw_unit *u, uint64_t die, struct entry *e)
 {
-	const struct dwarf_decl *decl;
+	const struct dw_decl *decl;
 	struct cursor c;
 	uint64_t code;
 
 	if (!has_abbrevs(u, NULL) || die >= u->end)
 		return false;
-	c = dwarf_window(u->d, DWARF_INFO, die, u->end - die);
+	c = dw_window(u->d, DWARF_INFO, die, u->end - die);
 	code = cursor_uleb(&c);
-	decl = dwarf_decl_of(u->abbrevs, code);
+	decl = dw_decl_of(u->abbrevs, code);
 	if (c.bad || code == 0 || decl == NULL)
 		return false;
 	read_entry(u, decl, &c, e);
 	return true;
 }
 
-static const char *pretty_of(struct dwarf *d, const char *name)
+static const char *pretty_of(struct dw *d, const char *name)
 {
 	char text[DEMANGLE_TEXT_MAX];
 	size_t len = demangle(name, DEMANGLE_FULL, text, sizeof text);
@@ -264,10 +263,10 @@ static const char *pretty_of(struct dwarf *d, const char *name)
 	return copy != NULL ? copy : name;
 }
 
-void dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s)
+void dw_scope_name(struct dw_unit *u, struct dw_scope *s)
 {
 	const char *plain = NULL, *linked = NULL;
-	struct dwarf *d = u->d;
+	struct dw *d = u->d;
 	uint64_t die = s->die;
 	struct entry e;
 
@@ -277,10 +276,10 @@ void dwarf_scope_name(struct dwarf_unit *u, struct dwarf_scope *s)
 	for (int i = 0; i < CHAIN && linked == NULL; i++) {
 		if (!read_names(u, die, &e))
 			break;
-		linked = dwarf_text(u, &e.linkage);
+		linked = dw_text(u, &e.linkage);
 		if (plain == NULL)
-			plain = dwarf_text(u, &e.name);
-		if (!dwarf_target(u, &e.origin, &u, &die))
+			plain = dw_text(u, &e.name);
+		if (!dw_target(u, &e.origin, &u, &die))
 			break;
 	}
 	s->name = linked != NULL ? linked : plain;

@@ -1,12 +1,12 @@
-/* image/dwarf_form.c - values of attributes, and what they mean.
+/* image/dw_form.c - values of attributes, and what they mean.
  *
  * F1  Reading a value consumes what its form says or makes the cursor bad;
  *     a form inside a form (indirect) goes one level deep.
  * F2  What a value refers to is looked up through the gates of its section,
  *     so a wild offset is a NULL and not a read. */
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
-/* ORDER dwarf_form: the numbers are DWARF's. */
+/* ORDER dw_form: the numbers are DWARF's. */
 enum {
 	FORM_ADDR = 0x01,
 	FORM_BLOCK2 = 0x03,
@@ -141,7 +141,7 @@ static const struct form *form_of(uint64_t form)
 	return NULL;
 }
 
-static int fixed_len(const struct form *f, struct dwarf_sizes sizes)
+static int fixed_len(const struct form *f, struct dw_sizes sizes)
 {
 	switch (f->len) {
 	case LEN_OFFSET:
@@ -155,7 +155,7 @@ static int fixed_len(const struct form *f, struct dwarf_sizes sizes)
 	}
 }
 
-int dwarf_form_len(uint64_t form, struct dwarf_sizes sizes)
+int dw_form_len(uint64_t form, struct dw_sizes sizes)
 {
 	const struct form *f = form_of(form);
 	int len = f != NULL ? fixed_len(f, sizes) : -1;
@@ -163,7 +163,7 @@ int dwarf_form_len(uint64_t form, struct dwarf_sizes sizes)
 	return len < 0 ? -1 : len;
 }
 
-static void read_varying(struct cursor *c, int len, struct dwarf_value *v)
+static void read_varying(struct cursor *c, int len, struct dw_value *v)
 {
 	switch (len) {
 	case LEN_ULEB:
@@ -189,10 +189,10 @@ static void read_varying(struct cursor *c, int len, struct dwarf_value *v)
 	}
 }
 
-struct dwarf_value dwarf_read(struct cursor *c, uint64_t form, int64_t implicit,
-			      struct dwarf_sizes sizes, uint64_t unit_offset)
+struct dw_value dw_read(struct cursor *c, uint64_t form, int64_t implicit,
+			struct dw_sizes sizes, uint64_t unit_offset)
 {
-	struct dwarf_value v = {.class = DWARF_NONE};
+	struct dw_value v = {.class = DWARF_NONE};
 	const struct form *f;
 	int len;
 
@@ -220,35 +220,34 @@ struct dwarf_value dwarf_read(struct cursor *c, uint64_t form, int64_t implicit,
 	if (f->class == DWARF_REF && form != FORM_REF_ADDR)
 		v.u += unit_offset;
 	v.section = form == FORM_LINE_STRP ? DWARF_LINE_STR : DWARF_STR;
-	v.class = c->bad ? DWARF_NONE : (enum dwarf_class)f->class;
+	v.class = c->bad ? DWARF_NONE : (enum dw_class)f->class;
 	return v;
 }
 
 /* -- What they mean -- */
 
-static const char *text_at(struct dwarf *d, enum dwarf_section s,
-			   uint64_t offset)
+static const char *text_at(struct dw *d, enum dw_section s, uint64_t offset)
 {
 	return d->section[s] != NULL ? bytes_text(d->section[s], offset, NULL)
 				     : NULL;
 }
 
 /* Number i of an array of len-byte numbers at base. */
-static bool array_at(struct dwarf *d, enum dwarf_section s, uint64_t base,
-		     uint64_t i, unsigned len, uint64_t *out)
+static bool array_at(struct dw *d, enum dw_section s, uint64_t base, uint64_t i,
+		     unsigned len, uint64_t *out)
 {
 	struct cursor c;
 
 	if (d->section[s] == NULL || i > d->section[s]->len)
 		return false;
-	c = dwarf_window(d, s, base + i * len, len);
+	c = dw_window(d, s, base + i * len, len);
 	*out = cursor_uint(&c, len);
 	return !c.bad;
 }
 
-const char *dwarf_text(struct dwarf_unit *u, const struct dwarf_value *v)
+const char *dw_text(struct dw_unit *u, const struct dw_value *v)
 {
-	struct dwarf *shared;
+	struct dw *shared;
 	uint64_t offset;
 
 	switch (v->class) {
@@ -262,18 +261,17 @@ const char *dwarf_text(struct dwarf_unit *u, const struct dwarf_value *v)
 			return NULL;
 		return text_at(u->d, DWARF_STR, offset);
 	case DWARF_TEXT_ALT:
-		shared = dwarf_shared(u->d);
+		shared = dw_shared(u->d);
 		return shared != NULL ? text_at(shared, DWARF_STR, v->u) : NULL;
 	default:
 		return NULL;
 	}
 }
 
-bool dwarf_address(struct dwarf_unit *u, const struct dwarf_value *v,
-		   uint64_t *out)
+bool dw_address(struct dw_unit *u, const struct dw_value *v, uint64_t *out)
 {
 	/* Addresses of a split unit are with its skeleton. */
-	struct dwarf_unit *who = u->skeleton != NULL ? u->skeleton : u;
+	struct dw_unit *who = u->skeleton != NULL ? u->skeleton : u;
 
 	if (v->class == DWARF_ADDRESS) {
 		*out = v->u;
@@ -284,13 +282,13 @@ bool dwarf_address(struct dwarf_unit *u, const struct dwarf_value *v,
 			u->sizes.address, out);
 }
 
-bool dwarf_target(struct dwarf_unit *u, const struct dwarf_value *v,
-		  struct dwarf_unit **unit, uint64_t *offset)
+bool dw_target(struct dw_unit *u, const struct dw_value *v,
+	       struct dw_unit **unit, uint64_t *offset)
 {
-	struct dwarf *d = u->d;
+	struct dw *d = u->d;
 
 	if (v->class == DWARF_REF_ALT)
-		d = dwarf_shared(d);
+		d = dw_shared(d);
 	else if (v->class != DWARF_REF)
 		return false;
 	if (d == NULL)
@@ -298,7 +296,7 @@ bool dwarf_target(struct dwarf_unit *u, const struct dwarf_value *v,
 	if (d == u->d && v->u >= u->die && v->u < u->end)
 		*unit = u;
 	else
-		*unit = dwarf_unit_with(d, v->u);
+		*unit = dw_unit_with(d, v->u);
 	*offset = v->u;
 	return *unit != NULL;
 }

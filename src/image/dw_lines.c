@@ -1,4 +1,4 @@
-/* image/dwarf_lines.c - line programs: which line has which code.
+/* image/dw_lines.c - line programs: which line has which code.
  *
  * A program is a list of instructions to a small machine that walks through
  * the code; now and then it appends a row. Rows come in sequences, each for
@@ -10,7 +10,7 @@
  *     loses the part that overlaps.
  * L3  A table of files or directories has at most as many entries as the
  *     header has bytes, also if an entry is said to have none. */
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
 #include <stdlib.h>
 
@@ -19,14 +19,14 @@ enum { LINES_MAX = (1 << 30) - 1 };
 struct header {
 	struct cursor c; /* from after the lengths to the end */
 	const uint8_t *program;
-	struct dwarf_sizes sizes;
+	struct dw_sizes sizes;
 	uint8_t min_len, line_range, opcode_base;
 	int8_t line_base;
 	bool is_stmt;
 	uint8_t operands[256];
 };
 
-static int damaged(const struct dwarf *d, struct hark_err *err)
+static int damaged(const struct dw *d, struct hark_err *err)
 {
 	return err_set(err, HARK_EINPUT, 0, "%s: damaged line table",
 		       elf_name(d->elf));
@@ -34,7 +34,7 @@ static int damaged(const struct dwarf *d, struct hark_err *err)
 
 /* -- Files, up to DWARF 4 -- */
 
-static int add_dir(struct dwarf *d, struct dwarf_lines *l, const char *dir)
+static int add_dir(struct dw *d, struct dw_lines *l, const char *dir)
 {
 	const char **new = vec_push(&l->dirs, d->heap);
 
@@ -44,27 +44,27 @@ static int add_dir(struct dwarf *d, struct dwarf_lines *l, const char *dir)
 	return 0;
 }
 
-static int add_file(struct dwarf *d, struct dwarf_lines *l, const char *name,
+static int add_file(struct dw *d, struct dw_lines *l, const char *name,
 		    uint64_t dir)
 {
-	struct dwarf_file *new = vec_push(&l->files, d->heap);
+	struct dw_file *new = vec_push(&l->files, d->heap);
 
 	if (new == NULL)
 		return -1;
-	*new = (struct dwarf_file){
+	*new = (struct dw_file){
 	    .name = name,
 	    .dir = (uint32_t)(dir <= UINT32_MAX ? dir : UINT32_MAX)};
 	return 0;
 }
 
 /* Number 0 is not in the tables: it is the unit's directory and file. */
-static int read_old_tables(struct dwarf_unit *u, struct header *h,
-			   struct dwarf_lines *l)
+static int read_old_tables(struct dw_unit *u, struct header *h,
+			   struct dw_lines *l)
 {
-	struct dwarf *d = u->d;
+	struct dw *d = u->d;
 
-	if (add_dir(d, l, dwarf_dir(u)) < 0 ||
-	    add_file(d, l, dwarf_text(u, &u->name_value), 0) < 0)
+	if (add_dir(d, l, dw_dir(u)) < 0 ||
+	    add_file(d, l, dw_text(u, &u->name_value), 0) < 0)
 		return -1;
 	for (;;) {
 		const char *dir = cursor_text(&h->c);
@@ -113,8 +113,8 @@ static void read_format(struct cursor *c, struct format *f)
 }
 
 /* Files or directories; 0, or -1 without memory. */
-static int read_new_table(struct dwarf_unit *u, struct header *h,
-			  struct dwarf_lines *l, bool dirs)
+static int read_new_table(struct dw_unit *u, struct header *h,
+			  struct dw_lines *l, bool dirs)
 {
 	struct format f = {.n = 0};
 	uint64_t n;
@@ -128,11 +128,11 @@ static int read_new_table(struct dwarf_unit *u, struct header *h,
 		uint64_t dir = 0;
 
 		for (unsigned k = 0; k < f.n; k++) {
-			struct dwarf_value v =
-			    dwarf_read(&h->c, f.form[k], 0, h->sizes, 0);
+			struct dw_value v =
+			    dw_read(&h->c, f.form[k], 0, h->sizes, 0);
 
 			if (f.content[k] == LNCT_PATH)
-				path = dwarf_text(u, &v);
+				path = dw_text(u, &v);
 			else if (f.content[k] == LNCT_DIRECTORY)
 				dir = v.u;
 		}
@@ -145,10 +145,9 @@ static int read_new_table(struct dwarf_unit *u, struct header *h,
 
 /* -- The header -- */
 
-static bool read_lengths(struct dwarf_unit *u, uint64_t offset,
-			 struct header *h)
+static bool read_lengths(struct dw_unit *u, uint64_t offset, struct header *h)
 {
-	struct cursor c = dwarf_window(u->d, DWARF_LINE, offset, 12);
+	struct cursor c = dw_window(u->d, DWARF_LINE, offset, 12);
 	uint64_t len = cursor_u32(&c), skip = 4;
 
 	*h = (struct header){.sizes = u->sizes};
@@ -160,7 +159,7 @@ static bool read_lengths(struct dwarf_unit *u, uint64_t offset,
 	}
 	if (c.bad)
 		return false;
-	h->c = dwarf_window(u->d, DWARF_LINE, offset + skip, len);
+	h->c = dw_window(u->d, DWARF_LINE, offset + skip, len);
 	return len > 0 && cursor_left(&h->c) == len;
 }
 
@@ -195,7 +194,7 @@ static bool read_header(struct header *h)
 
 /* -- The machine -- */
 
-/* ORDER dwarf_lns: the numbers are DWARF's. */
+/* ORDER dw_lns: the numbers are DWARF's. */
 enum {
 	LNS_EXTENDED,
 	LNS_COPY,
@@ -212,10 +211,10 @@ enum {
 enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS = 2 };
 
 struct machine {
-	struct dwarf *d;
+	struct dw *d;
 	const struct header *h;
 	struct cursor c;
-	struct dwarf_lines *out;
+	struct dw_lines *out;
 	uint64_t addr, line, file, column;
 	bool is_stmt;
 	size_t first;	   /* row of this sequence */
@@ -236,14 +235,14 @@ static void reset(struct machine *m)
 static int append(struct machine *m, bool end)
 {
 	size_t n = m->out->rows.n;
-	struct dwarf_row *new;
+	struct dw_row *new;
 
 	if (n > m->first && m->addr < m->out->rows.at[n - 1].addr)
 		return 0; /* L2 */
 	new = vec_push(&m->out->rows, m->d->heap);
 	if (new == NULL)
 		return -1;
-	*new = (struct dwarf_row){
+	*new = (struct dw_row){
 	    .addr = m->addr,
 	    .line = (uint32_t)(m->line <= LINES_MAX ? m->line : 0) & LINES_MAX,
 	    .is_stmt = m->is_stmt,
@@ -256,7 +255,7 @@ static int append(struct machine *m, bool end)
 /* Keeps the sequence if it is code, and does not end before it begins. */
 static int end_sequence(struct machine *m)
 {
-	struct dwarf_lines *l = m->out;
+	struct dw_lines *l = m->out;
 	uint64_t start;
 
 	if (append(m, true) < 0)
@@ -365,7 +364,7 @@ static int by_start(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static int list_sequences(struct dwarf *d, const struct dwarf_lines *l,
+static int list_sequences(struct dw *d, const struct dw_lines *l,
 			  struct sequences *out)
 {
 	for (size_t i = 0, first = 0; i < l->rows.n; i++) {
@@ -384,11 +383,10 @@ static int list_sequences(struct dwarf *d, const struct dwarf_lines *l,
 }
 
 /* Copies the rows in the order of addresses; L2. */
-static int sort_rows(struct dwarf *d, struct dwarf_lines *l)
+static int sort_rows(struct dw *d, struct dw_lines *l)
 {
 	struct sequences all = {0};
-	struct dwarf_row *sorted =
-	    heap_take(d->heap, l->rows.n * sizeof *sorted);
+	struct dw_row *sorted = heap_take(d->heap, l->rows.n * sizeof *sorted);
 	uint64_t until = 0;
 	size_t n = 0;
 	int rc = sorted != NULL ? list_sequences(d, l, &all) : -1;
@@ -413,8 +411,8 @@ static int sort_rows(struct dwarf *d, struct dwarf_lines *l)
 
 /* -- Reading -- */
 
-static int read_rows(struct dwarf_unit *u, const struct header *h,
-		     struct dwarf_lines *l)
+static int read_rows(struct dw_unit *u, const struct header *h,
+		     struct dw_lines *l)
 {
 	struct machine m = {.d = u->d, .h = h, .out = l};
 
@@ -430,8 +428,8 @@ static int read_rows(struct dwarf_unit *u, const struct header *h,
 	return 0;
 }
 
-static int read_all(struct dwarf_unit *u, uint64_t offset, bool with_rows,
-		    struct dwarf_lines *l, struct hark_err *err)
+static int read_all(struct dw_unit *u, uint64_t offset, bool with_rows,
+		    struct dw_lines *l, struct hark_err *err)
 {
 	struct header h;
 	int rc;
@@ -446,11 +444,11 @@ static int read_all(struct dwarf_unit *u, uint64_t offset, bool with_rows,
 		rc = rc < 0 ? rc : read_new_table(u, &h, l, false);
 	}
 	if (rc < 0 || (with_rows && read_rows(u, &h, l) < 0))
-		return dwarf_no_memory(u->d, err);
+		return dw_no_memory(u->d, err);
 	return 0;
 }
 
-void dwarf_lines_free(struct dwarf *d, struct dwarf_lines *l)
+void dw_lines_free(struct dw *d, struct dw_lines *l)
 {
 	if (l == NULL)
 		return;
@@ -460,27 +458,27 @@ void dwarf_lines_free(struct dwarf *d, struct dwarf_lines *l)
 	heap_give(d->heap, l, sizeof *l);
 }
 
-struct dwarf_lines *dwarf_lines_read(struct dwarf_unit *u, uint64_t offset,
-				     bool with_rows, struct hark_err *err)
+struct dw_lines *dw_lines_read(struct dw_unit *u, uint64_t offset,
+			       bool with_rows, struct hark_err *err)
 {
-	struct dwarf_lines *l = heap_take(u->d->heap, sizeof *l);
+	struct dw_lines *l = heap_take(u->d->heap, sizeof *l);
 
 	if (l == NULL) {
-		dwarf_no_memory(u->d, err);
+		dw_no_memory(u->d, err);
 		return NULL;
 	}
 	memset(l, 0, sizeof *l);
 	if (read_all(u, offset, with_rows, l, err) < 0) {
-		dwarf_lines_free(u->d, l);
+		dw_lines_free(u->d, l);
 		return NULL;
 	}
 	return l;
 }
 
-struct dwarf_lines *dwarf_lines_of(struct dwarf_unit *u, struct hark_err *err)
+struct dw_lines *dw_lines_of(struct dw_unit *u, struct hark_err *err)
 {
 	if (u->lines == NULL && u->has_lines && !u->lines_bad) {
-		u->lines = dwarf_lines_read(u, u->lines_at, true, err);
+		u->lines = dw_lines_read(u, u->lines_at, true, err);
 		u->lines_bad = u->lines == NULL;
 	} else if (u->lines == NULL) {
 		err_set(err, HARK_ENOENT, 0, "%s: no lines for this code",
@@ -490,7 +488,7 @@ struct dwarf_lines *dwarf_lines_of(struct dwarf_unit *u, struct hark_err *err)
 }
 
 /* Without those of a skeleton. */
-static struct dwarf_lines *own_files(struct dwarf_unit *u)
+static struct dw_lines *own_files(struct dw_unit *u)
 {
 	/* A split unit may have files of its own, at the section's start. */
 	bool own = u->d->split && u->d->section[DWARF_LINE] != NULL;
@@ -498,16 +496,15 @@ static struct dwarf_lines *own_files(struct dwarf_unit *u)
 	if (u->lines != NULL)
 		return u->lines;
 	if (u->files == NULL && !u->files_bad && (u->has_lines || own)) {
-		u->files =
-		    dwarf_lines_read(u, own ? 0 : u->lines_at, false, NULL);
+		u->files = dw_lines_read(u, own ? 0 : u->lines_at, false, NULL);
 		u->files_bad = u->files == NULL;
 	}
 	return u->files;
 }
 
-struct dwarf_lines *dwarf_files_of(struct dwarf_unit **u)
+struct dw_lines *dw_files_of(struct dw_unit **u)
 {
-	struct dwarf_lines *files = own_files(*u);
+	struct dw_lines *files = own_files(*u);
 
 	if (files == NULL && (*u)->skeleton != NULL) {
 		*u = (*u)->skeleton;
@@ -518,7 +515,7 @@ struct dwarf_lines *dwarf_files_of(struct dwarf_unit **u)
 
 /* -- Questions -- */
 
-const struct dwarf_row *dwarf_row_at(const struct dwarf_lines *l, uint64_t addr)
+const struct dw_row *dw_row_at(const struct dw_lines *l, uint64_t addr)
 {
 	size_t lo = 0, hi = l->rows.n;
 
@@ -553,11 +550,10 @@ static const char *join(struct arena *arena, const char *a, const char *b)
 	return path;
 }
 
-const char *dwarf_path(struct dwarf_unit *u, struct dwarf_lines *l,
-		       uint64_t number)
+const char *dw_path(struct dw_unit *u, struct dw_lines *l, uint64_t number)
 {
 	struct arena *arena = &u->d->arena;
-	struct dwarf_file *f;
+	struct dw_file *f;
 	const char *dir;
 
 	if (number >= l->files.n)
@@ -567,7 +563,7 @@ const char *dwarf_path(struct dwarf_unit *u, struct dwarf_lines *l,
 		return f->path;
 	dir = f->dir < l->dirs.n ? l->dirs.at[f->dir] : NULL;
 	if (dir != NULL && f->dir != 0)
-		dir = join(arena, dwarf_dir(u), dir);
+		dir = join(arena, dw_dir(u), dir);
 	f->path = join(arena, dir, f->name);
 	return f->path;
 }

@@ -1,27 +1,27 @@
-/* image/dwarf_abbrev.c - tables of abbreviations: what entries look like.
+/* image/dw_abbrev.c - tables of abbreviations: what entries look like.
  *
  * A1  Every declaration is at least three bytes, so a table is never longer
  *     than its section.
  * A2  Tables of a file hang in one chain, found by offset. Units that touch
  *     more than TABLES_MAX different ones are not real. */
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
 #include <stdlib.h>
 
 enum { WINDOW = 4096, TABLES_MAX = 1 << 16 };
 enum { FORM_IMPLICIT_CONST = 0x21 };
 
-static void table_free(struct dwarf *d, struct dwarf_abbrevs *a)
+static void table_free(struct dw *d, struct dw_abbrevs *a)
 {
 	vec_free(&a->decls, d->heap);
 	vec_free(&a->attrs, d->heap);
 	heap_give(d->heap, a, sizeof *a);
 }
 
-void dwarf_abbrevs_free(struct dwarf *d)
+void dw_abbrevs_free(struct dw *d)
 {
 	while (d->abbrevs != NULL) {
-		struct dwarf_abbrevs *a = d->abbrevs;
+		struct dw_abbrevs *a = d->abbrevs;
 
 		d->abbrevs = a->next;
 		table_free(d, a);
@@ -29,16 +29,15 @@ void dwarf_abbrevs_free(struct dwarf *d)
 }
 
 /* The attributes of one declaration; false: no memory. */
-static bool read_attrs(struct dwarf *d, struct dwarf_abbrevs *a,
-		       struct dwarf_decl *decl, struct cursor *c,
-		       struct dwarf_sizes sizes)
+static bool read_attrs(struct dw *d, struct dw_abbrevs *a, struct dw_decl *decl,
+		       struct cursor *c, struct dw_sizes sizes)
 {
 	decl->first = (uint32_t)a->attrs.n;
 	decl->n = 0;
 	decl->fixed = 0;
 	for (;;) {
 		uint64_t name = cursor_uleb(c), form = cursor_uleb(c);
-		struct dwarf_attr *new;
+		struct dw_attr *new;
 		int len;
 
 		if (c->bad || (name == 0 && form == 0))
@@ -46,12 +45,12 @@ static bool read_attrs(struct dwarf *d, struct dwarf_abbrevs *a,
 		new = vec_push(&a->attrs, d->heap);
 		if (new == NULL)
 			return false;
-		*new = (struct dwarf_attr){
+		*new = (struct dw_attr){
 		    .name = (uint16_t)(name <= UINT16_MAX ? name : 0),
 		    .form = (uint16_t)(form <= UINT16_MAX ? form : 0)};
 		if (form == FORM_IMPLICIT_CONST)
 			new->implicit = cursor_sleb(c);
-		len = dwarf_form_len(form, sizes);
+		len = dw_form_len(form, sizes);
 		if (len < 0 || decl->fixed > 65536)
 			decl->fixed = -1;
 		decl->fixed += decl->fixed >= 0 ? len : 0;
@@ -60,15 +59,15 @@ static bool read_attrs(struct dwarf *d, struct dwarf_abbrevs *a,
 }
 
 /* 1: whole; 0: the window ends before the table does; -1: no memory. */
-static int read_table(struct dwarf *d, struct dwarf_abbrevs *a, struct cursor c,
-		      struct dwarf_sizes sizes)
+static int read_table(struct dw *d, struct dw_abbrevs *a, struct cursor c,
+		      struct dw_sizes sizes)
 {
 	a->decls.n = 0;
 	a->attrs.n = 0;
 	a->dense = true;
 	for (;;) {
 		uint64_t code = cursor_uleb(&c);
-		struct dwarf_decl *decl;
+		struct dw_decl *decl;
 
 		if (c.bad)
 			return 0;
@@ -77,7 +76,7 @@ static int read_table(struct dwarf *d, struct dwarf_abbrevs *a, struct cursor c,
 		decl = vec_push(&a->decls, d->heap);
 		if (decl == NULL)
 			return -1;
-		*decl = (struct dwarf_decl){.code = code};
+		*decl = (struct dw_decl){.code = code};
 		decl->tag = (uint16_t)cursor_uleb(&c);
 		decl->has_children = cursor_u8(&c) != 0;
 		if (!read_attrs(d, a, decl, &c, sizes))
@@ -90,18 +89,17 @@ static int read_table(struct dwarf *d, struct dwarf_abbrevs *a, struct cursor c,
 
 static int by_code(const void *a, const void *b)
 {
-	const struct dwarf_decl *x = a, *y = b;
+	const struct dw_decl *x = a, *y = b;
 
 	if (x->code != y->code)
 		return x->code < y->code ? -1 : 1;
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-struct dwarf_abbrevs *dwarf_abbrevs_at(struct dwarf *d, uint64_t offset,
-				       struct dwarf_sizes sizes,
-				       struct hark_err *err)
+struct dw_abbrevs *dw_abbrevs_at(struct dw *d, uint64_t offset,
+				 struct dw_sizes sizes, struct hark_err *err)
 {
-	struct dwarf_abbrevs *a;
+	struct dw_abbrevs *a;
 	uint64_t len = d->section[DWARF_ABBREV]->len;
 	unsigned n = 0;
 	int whole = 0;
@@ -112,12 +110,12 @@ struct dwarf_abbrevs *dwarf_abbrevs_at(struct dwarf *d, uint64_t offset,
 			return a;
 	a = n < TABLES_MAX ? heap_take(d->heap, sizeof *a) : NULL;
 	if (a == NULL) {
-		dwarf_no_memory(d, err);
+		dw_no_memory(d, err);
 		return NULL;
 	}
-	*a = (struct dwarf_abbrevs){.offset = offset, .sizes = sizes};
+	*a = (struct dw_abbrevs){.offset = offset, .sizes = sizes};
 	for (uint64_t window = WINDOW; whole == 0; window *= 4) {
-		struct cursor c = dwarf_window(d, DWARF_ABBREV, offset, window);
+		struct cursor c = dw_window(d, DWARF_ABBREV, offset, window);
 
 		whole = read_table(d, a, c, sizes);
 		if (window >= len)
@@ -125,7 +123,7 @@ struct dwarf_abbrevs *dwarf_abbrevs_at(struct dwarf *d, uint64_t offset,
 	}
 	if (whole < 0) {
 		table_free(d, a);
-		dwarf_no_memory(d, err);
+		dw_no_memory(d, err);
 		return NULL;
 	}
 	if (whole == 0 && a->decls.n > 0)
@@ -137,8 +135,7 @@ struct dwarf_abbrevs *dwarf_abbrevs_at(struct dwarf *d, uint64_t offset,
 	return a;
 }
 
-const struct dwarf_decl *dwarf_decl_of(const struct dwarf_abbrevs *a,
-				       uint64_t code)
+const struct dw_decl *dw_decl_of(const struct dw_abbrevs *a, uint64_t code)
 {
 	size_t lo = 0, hi = a->decls.n;
 

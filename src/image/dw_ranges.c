@@ -1,16 +1,16 @@
-/* image/dwarf_ranges.c - where the code of an entry is.
+/* image/dw_ranges.c - where the code of an entry is.
  *
  * G1  Entries may share lists, so that a small file can claim to have
  *     billions of ranges: callers say how many they take.
  * G2  Ranges that are not code are dropped: linkers leave those of functions
  *     they threw away at 0 or at the end of the address space. */
-#include "image/dwarf_priv.h"
+#include "image/dw_priv.h"
 
 #include <stdlib.h>
 
 enum { WINDOW = 1024 };
 
-/* ORDER dwarf_rle: the numbers are DWARF's. */
+/* ORDER dw_rle: the numbers are DWARF's. */
 enum {
 	RLE_END,
 	RLE_BASE_ADDRESSX,
@@ -23,19 +23,19 @@ enum {
 };
 
 struct reader {
-	struct dwarf_unit *u;
+	struct dw_unit *u;
 	struct cursor c;
 	uint64_t base;
 	uint32_t owner;
 	size_t max, n_before;
-	struct dwarf_range_list *out;
+	struct dw_range_list *out;
 	bool done, full;
 };
 
 static void add(struct reader *r, uint64_t low, uint64_t high)
 {
 	const struct elf *main = r->u->d->file->elf;
-	struct dwarf_range *new;
+	struct dw_range *new;
 
 	if (r->c.bad || low >= high || !elf_is_code(main, low) ||
 	    !elf_is_code(main, high - 1))
@@ -45,8 +45,7 @@ static void add(struct reader *r, uint64_t low, uint64_t high)
 		r->full = true;
 		return;
 	}
-	*new =
-	    (struct dwarf_range){.low = low, .high = high, .owner = r->owner};
+	*new = (struct dw_range){.low = low, .high = high, .owner = r->owner};
 }
 
 /* .debug_ranges: pairs of addresses; (0, 0) ends, (-1, a) sets the base. */
@@ -66,11 +65,11 @@ static void read_pair(struct reader *r)
 
 static uint64_t indexed(struct reader *r)
 {
-	struct dwarf_value v = {.class = DWARF_ADDRESS_INDEX,
-				.u = cursor_uleb(&r->c)};
+	struct dw_value v = {.class = DWARF_ADDRESS_INDEX,
+			     .u = cursor_uleb(&r->c)};
 	uint64_t addr = 0;
 
-	return dwarf_address(r->u, &v, &addr) ? addr : 0;
+	return dw_address(r->u, &v, &addr) ? addr : 0;
 }
 
 /* .debug_rnglists: a byte says what follows. */
@@ -115,8 +114,8 @@ static void read_rle(struct reader *r)
 }
 
 /* The list at an offset, through a window that grows until it fits. */
-static void read_list(struct reader *r, struct dwarf *d,
-		      enum dwarf_section section, uint64_t offset)
+static void read_list(struct reader *r, struct dw *d, enum dw_section section,
+		      uint64_t offset)
 {
 	uint64_t base = r->base, len;
 
@@ -126,7 +125,7 @@ static void read_list(struct reader *r, struct dwarf *d,
 	for (uint64_t window = WINDOW; !r->done && !r->full; window *= 8) {
 		r->base = base;
 		r->out->n = r->n_before;
-		r->c = dwarf_window(d, section, offset, window);
+		r->c = dw_window(d, section, offset, window);
 		while (!r->done && !r->full && !r->c.bad)
 			section == DWARF_RANGES ? read_pair(r) : read_rle(r);
 		if (window >= len)
@@ -135,7 +134,7 @@ static void read_list(struct reader *r, struct dwarf *d,
 }
 
 /* An index into the table of lists that the unit's base points behind. */
-static bool list_offset(struct dwarf_unit *u, const struct dwarf_value *v,
+static bool list_offset(struct dw_unit *u, const struct dw_value *v,
 			uint64_t *out)
 {
 	struct cursor c;
@@ -144,15 +143,15 @@ static bool list_offset(struct dwarf_unit *u, const struct dwarf_value *v,
 	    u->d->section[DWARF_RNGLISTS] == NULL ||
 	    v->u > u->d->section[DWARF_RNGLISTS]->len)
 		return false;
-	c = dwarf_window(u->d, DWARF_RNGLISTS,
-			 u->rnglists + v->u * u->sizes.offset, u->sizes.offset);
+	c = dw_window(u->d, DWARF_RNGLISTS,
+		      u->rnglists + v->u * u->sizes.offset, u->sizes.offset);
 	*out = u->rnglists + cursor_uint(&c, u->sizes.offset);
 	return !c.bad;
 }
 
-static void read_ranges(struct reader *r, const struct dwarf_value *v)
+static void read_ranges(struct reader *r, const struct dw_value *v)
 {
-	struct dwarf_unit *u = r->u, *skeleton = u->skeleton;
+	struct dw_unit *u = r->u, *skeleton = u->skeleton;
 	uint64_t offset = v->u;
 
 	if (u->sizes.version >= 5) {
@@ -169,10 +168,10 @@ static void read_ranges(struct reader *r, const struct dwarf_value *v)
 	}
 }
 
-int dwarf_ranges(struct dwarf_unit *u, const struct dwarf_extent *e,
-		 uint32_t owner, size_t max, struct dwarf_range_list *out)
+int dw_ranges(struct dw_unit *u, const struct dw_extent *e, uint32_t owner,
+	      size_t max, struct dw_range_list *out)
 {
-	struct dwarf_unit *who = u->skeleton != NULL ? u->skeleton : u;
+	struct dw_unit *who = u->skeleton != NULL ? u->skeleton : u;
 	struct reader r = {.u = u,
 			   .base = who->has_low ? who->low : 0,
 			   .owner = owner,
@@ -183,10 +182,10 @@ int dwarf_ranges(struct dwarf_unit *u, const struct dwarf_extent *e,
 
 	if (e->ranges.class != DWARF_NONE) {
 		read_ranges(&r, &e->ranges);
-	} else if (dwarf_address(u, &e->low, &low)) {
+	} else if (dw_address(u, &e->low, &low)) {
 		if (e->high.class == DWARF_CONSTANT)
 			add(&r, low, low + e->high.u);
-		else if (dwarf_address(u, &e->high, &high))
+		else if (dw_address(u, &e->high, &high))
 			add(&r, low, high);
 	}
 	return r.full ? -1 : 0;
@@ -196,7 +195,7 @@ int dwarf_ranges(struct dwarf_unit *u, const struct dwarf_extent *e,
 
 static int by_low(const void *a, const void *b)
 {
-	const struct dwarf_range *x = a, *y = b;
+	const struct dw_range *x = a, *y = b;
 
 	if (x->low != y->low)
 		return x->low < y->low ? -1 : 1;
@@ -205,10 +204,10 @@ static int by_low(const void *a, const void *b)
 	return x->owner < y->owner ? -1 : x->owner > y->owner;
 }
 
-static bool step_to(const struct heap *heap, struct dwarf_steps *out,
+static bool step_to(const struct heap *heap, struct dw_steps *out,
 		    uint64_t addr, uint32_t owner)
 {
-	struct dwarf_step *new;
+	struct dw_step *new;
 
 	if (out->n > 0 && out->at[out->n - 1].addr == addr) {
 		out->at[out->n - 1].owner = owner;
@@ -219,17 +218,17 @@ static bool step_to(const struct heap *heap, struct dwarf_steps *out,
 	new = vec_push(out, heap);
 	if (new == NULL)
 		return false;
-	*new = (struct dwarf_step){.addr = addr, .owner = owner};
+	*new = (struct dw_step){.addr = addr, .owner = owner};
 	return true;
 }
 
 struct open_ranges {
-	VEC(struct dwarf_range);
+	VEC(struct dw_range);
 };
 
 /* Leaves the ranges that end at or before addr. */
 static bool leave(const struct heap *heap, struct open_ranges *open,
-		  struct dwarf_steps *out, uint64_t addr)
+		  struct dw_steps *out, uint64_t addr)
 {
 	while (open->n > 0 && open->at[open->n - 1].high <= addr) {
 		uint64_t end = open->at[--open->n].high;
@@ -245,8 +244,8 @@ static bool leave(const struct heap *heap, struct open_ranges *open,
 	return true;
 }
 
-int dwarf_flatten(const struct heap *heap, struct dwarf_range_list *ranges,
-		  struct dwarf_steps *out)
+int dw_flatten(const struct heap *heap, struct dw_range_list *ranges,
+	       struct dw_steps *out)
 {
 	struct open_ranges open = {0};
 	bool ok = true;
@@ -254,8 +253,8 @@ int dwarf_flatten(const struct heap *heap, struct dwarf_range_list *ranges,
 	if (ranges->n > 0)
 		qsort(ranges->at, ranges->n, sizeof *ranges->at, by_low);
 	for (size_t i = 0; ok && i < ranges->n; i++) {
-		const struct dwarf_range *r = &ranges->at[i];
-		struct dwarf_range *new;
+		const struct dw_range *r = &ranges->at[i];
+		struct dw_range *new;
 
 		ok = leave(heap, &open, out, r->low);
 		new = ok ? vec_push(&open, heap) : NULL;
@@ -273,7 +272,7 @@ int dwarf_flatten(const struct heap *heap, struct dwarf_range_list *ranges,
 	return ok ? 0 : -1;
 }
 
-uint32_t dwarf_owner_at(const struct dwarf_steps *s, uint64_t addr)
+uint32_t dw_owner_at(const struct dw_steps *s, uint64_t addr)
 {
 	size_t lo = 0, hi = s->n;
 
