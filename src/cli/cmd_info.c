@@ -16,7 +16,7 @@ struct facts {
 	long exit, signal; /* -1: not known */
 	long processes, threads, lost;
 	uint64_t bytes, data_bytes, chunks;
-	int complete;
+	enum file_status end;
 };
 
 /* -- Gathering -- */
@@ -84,7 +84,7 @@ static int gather(const char *path, struct facts *f, struct hark_err *err)
 		if (c.type == WIRE_CHUNK_META || c.type == WIRE_CHUNK_END)
 			take_text(f, &c);
 	}
-	f->complete = status == FILE_END;
+	f->end = status;
 	f->bytes = file_position(r);
 	file_reader_close(r);
 	if (status == FILE_DAMAGED)
@@ -118,7 +118,7 @@ static void print_json(const struct facts *f)
 	json_number(&j, "bytes", f->bytes);
 	json_null(&j, "bits_per_instruction");
 	json_number(&j, "key_frames", 0);
-	json_bool(&j, "complete", f->complete);
+	json_bool(&j, "complete", f->end == FILE_END);
 	json_signed(&j, "lost", f->lost);
 	json_end(&j);
 }
@@ -146,7 +146,9 @@ static void print_text(const struct facts *f)
 	printf("%-10s %lu in %lu chunks\n", "bytes", (unsigned long)f->bytes,
 	       (unsigned long)f->chunks);
 	printf("%-10s %s\n", "complete",
-	       f->complete ? "yes" : "no: it was cut off");
+	       f->end == FILE_END   ? "yes"
+	       : f->end == FILE_CUT ? "no: it was cut off"
+				    : "no: it is damaged");
 	printf("%-10s %ld\n", "lost", f->lost);
 }
 

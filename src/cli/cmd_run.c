@@ -23,22 +23,21 @@
 struct seen {
 	struct file_writer *file; /* owned; NULL: none, or it failed */
 	uint32_t processes, threads;
-	uint32_t last_pid;
+	uint32_t *pids; /* owned: number k of the file is pids[k - 1] */
 	int64_t begun_ns;
 };
 
 /* -- The file -- */
 
 /* A file that cannot be written any more is said once; the program goes on. */
-static void put(struct seen *s, enum wire_chunk_type type, uint32_t thread,
-		const void *bytes, size_t len)
+static void put(struct seen *s, enum wire_chunk_type type, uint32_t process,
+		uint32_t thread, const void *bytes, size_t len)
 {
 	struct hark_err err;
 
 	if (s->file == NULL)
 		return;
-	if (file_put(s->file, type, thread == 0 ? 0 : s->processes, thread,
-		     bytes, len, &err) == 0)
+	if (file_put(s->file, type, process, thread, bytes, len, &err) == 0)
 		return;
 	say_error("%s; no more is written", err.text);
 	file_writer_close(s->file);
@@ -51,7 +50,7 @@ static void put_text(struct seen *s, enum wire_chunk_type type,
 	if (t->failed)
 		say_error("out of memory");
 	else
-		put(s, type, 0, t->at, t->len);
+		put(s, type, 0, 0, t->at, t->len);
 	file_text_free(t);
 }
 
@@ -90,17 +89,32 @@ static void put_end(struct seen *s, int status)
 
 /* -- Watching -- */
 
+/* The number of a process in the file, from 1; 0: out of memory. The newest
+ * are the likeliest. */
+static uint32_t number_of(struct seen *s, uint32_t pid)
+{
+	uint32_t *more;
+
+	for (uint32_t i = s->processes; i > 0; i--)
+		if (s->pids[i - 1] == pid)
+			return i;
+	more = realloc(s->pids, (s->processes + 1) * sizeof *more);
+	if (more == NULL)
+		return 0;
+	s->pids = more;
+	s->pids[s->processes++] = pid;
+	return s->processes;
+}
+
 static int visited(void *ctx, const struct wire_visit *v, struct hark_err *err)
 {
 	struct seen *s = ctx;
+	uint32_t process = number_of(s, v->pid);
 
-	(void)err;
-	if (v->pid != s->last_pid) {
-		s->processes++;
-		s->last_pid = v->pid;
-	}
+	if (process == 0)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	s->threads++;
-	put(s, WIRE_CHUNK_DATA, s->threads, v, sizeof *v);
+	put(s, WIRE_CHUNK_DATA, process, s->threads, v, sizeof *v);
 	return 0;
 }
 
@@ -150,20 +164,26 @@ static int wait_child(pid_t pid)
 			return status;
 		if (got < 0 && errno != EINTR)
 			return -1;
-		supervise_wait(pid);
+		supervise_wait(pid, 1);
 	}
 }
 
-/* Until nobody is left; a second SIGINT or SIGTERM lets everybody go. */
+/* Until nobody is left. While the program itself lives, signals are meant for
+ * it, and only a second SIGINT or SIGTERM lets everybody go; when it has ended
+ * (or is not ours) and others go on, the first does. */
 static int wait_followed(struct follow *f, int is_child)
 {
 	int stops = 0, status;
+	enum follow_status more;
 
-	while (follow_step(f) == FOLLOW_ON && stops < 2) {
-		int sig = supervise_wait(is_child ? follow_root(f) : 0);
+	while ((more = follow_step(f)) != FOLLOW_DONE) {
+		int lives = is_child && follow_exit_status(f) < 0;
+		int sig = supervise_wait(lives ? follow_root(f) : 0,
+					 more == FOLLOW_ON);
 
-		stops += sig == SIGINT || sig == SIGTERM;
-		if (!is_child && stops > 0)
+		if (sig != SIGINT && sig != SIGTERM)
+			continue;
+		if (!lives || ++stops == 2)
 			break;
 	}
 	status = follow_exit_status(f);
@@ -208,6 +228,27 @@ static int run_native(const struct plan *p, int *status, struct hark_err *err)
 	return 0;
 }
 
+/* The same, from the first byte of the file to its last. */
+static int run_watched(const struct plan *p, struct seen *s, int *status,
+		       struct hark_err *err)
+{
+	const char *output = args_value(p->args, "output");
+	int rc;
+
+	if (output != NULL && file_create(output, args_flag(p->args, "force"),
+					  &s->file, err) < 0)
+		return -1;
+	put_meta(s, p->args);
+	rc = run_native(p, status, err);
+	if (rc < 0 && s->threads == 0) {
+		file_writer_discard(s->file);
+		return -1;
+	}
+	put_end(s, rc < 0 ? -1 : *status);
+	file_writer_close(s->file);
+	return rc;
+}
+
 static int check_options(const struct cli_args *args)
 {
 	pid_t pid = args_pid(args, "pid");
@@ -234,21 +275,15 @@ int cmd_run(const struct cli_args *args)
 	    .follow = args_flag(args, "follow"),
 	    .beside = args_flag(args, "detach"),
 	};
-	const char *output = args_value(args, "output");
 	struct hark_err err = {0};
 	int status, rc = check_options(args);
 
 	if (rc != CLI_OK)
 		return rc;
-	if (output != NULL &&
-	    file_create(output, args_flag(args, "force"), &seen.file, &err) < 0)
-		return cli_fail(&err);
-	put_meta(&seen, args);
 	supervise_begin(&plan.supervise);
-	rc = run_native(&plan, &status, &err);
+	rc = run_watched(&plan, &seen, &status, &err);
 	supervise_end(&plan.supervise);
-	put_end(&seen, rc < 0 ? -1 : status);
-	file_writer_close(seen.file);
+	free(seen.pids);
 	if (rc < 0)
 		return plan.pid != 0 ? cli_fail(&err) : cli_fail_start(&err);
 	tell(&seen, args);

@@ -207,8 +207,12 @@ static int fill_image(int fd, struct hark_err *err)
 
 		if (n <= 0)
 			return err_set(err, HARK_ENOMEM, errno,
-				       "cannot write the image: %s",
-				       strerror(errno));
+				       "cannot write the image: %s%s",
+				       strerror(errno),
+				       errno == EFBIG
+					   ? " (are hark's files limited? "
+					     "ulimit -f)"
+					   : "");
 		done += (size_t)n;
 	}
 	if (fcntl(fd, F_ADD_SEALS, seals) < 0)

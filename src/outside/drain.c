@@ -45,8 +45,11 @@ static int map_channel(struct drain *d, uint32_t pid, struct hark_err *err)
 	d->size = control.size;
 	if (ftruncate(d->fd, (off_t)d->size) < 0)
 		return err_set(err, HARK_ENOMEM, errno,
-			       "cannot make a channel of %zu bytes: %s",
-			       d->size, strerror(errno));
+			       "cannot make a channel of %zu bytes: %s%s",
+			       d->size, strerror(errno),
+			       errno == EFBIG ? " (are hark's files limited? "
+						"ulimit -f)"
+					      : "");
 	d->base =
 	    mmap(NULL, d->size, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, 0);
 	if (d->base == MAP_FAILED) {

@@ -94,7 +94,7 @@ static int writer_new(int fd, int owned, const char *name,
 	w->fd = fd;
 	w->owned = owned;
 	if (put_header(w, err) < 0) {
-		file_writer_close(w);
+		file_writer_discard(w);
 		return -1;
 	}
 	*out = w;
@@ -103,13 +103,12 @@ static int writer_new(int fd, int owned, const char *name,
 
 /* Only what a file may be replaced by is removed: never a directory, a device
  * or what a link points to. */
-static void remove_old(const char *path)
+static int replaceable(const char *path)
 {
 	struct stat st;
 
-	if (lstat(path, &st) == 0 &&
-	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
-		unlink(path);
+	return lstat(path, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
 int file_create(const char *path, int force, struct file_writer **out,
@@ -120,14 +119,18 @@ int file_create(const char *path, int force, struct file_writer **out,
 	if (strcmp(path, "-") == 0)
 		return writer_new(STDOUT_FILENO, 0, "standard output", out,
 				  err);
-	if (force)
-		remove_old(path);
+	if (force && replaceable(path))
+		unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		  0600);
-	if (fd < 0)
-		return err_set(err, HARK_EIO, errno, "%s: %s%s", path,
-			       strerror(errno),
-			       errno == EEXIST ? " (--force replaces it)" : "");
+	if (fd < 0) {
+		int e = errno;
+
+		return err_set(err, HARK_EIO, e, "%s: %s%s", path, strerror(e),
+			       e == EEXIST && !force && replaceable(path)
+				   ? " (--force replaces it)"
+				   : "");
+	}
 	return writer_new(fd, 1, path, out, err);
 }
 
@@ -213,6 +216,13 @@ void file_writer_close(struct file_writer *w)
 	free(w->packed);
 	free(w->name);
 	free(w);
+}
+
+void file_writer_discard(struct file_writer *w)
+{
+	if (w != NULL && w->owned)
+		unlink(w->name);
+	file_writer_close(w);
 }
 
 /* -- Reading -- */

@@ -30,6 +30,8 @@ int file_put(struct file_writer *w, enum wire_chunk_type type, uint32_t process,
 uint64_t file_written(const struct file_writer *w);
 /* Closes; what was put is in the file or an error has said that it is not. */
 void file_writer_close(struct file_writer *w);
+/* Closes and removes the file: nothing came of it. */
+void file_writer_discard(struct file_writer *w);
 
 /* -- Reading -- */
 

@@ -294,18 +294,19 @@ static void report(struct follow *f, pid_t tid, int status)
 
 enum follow_status follow_step(struct follow *f)
 {
-	for (;;) {
+	enum { A_WHILE = 100 };
+
+	for (int i = 0; i < A_WHILE; i++) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
 
 		if (tid == 0)
 			return FOLLOW_ON;
-		if (tid < 0 && errno == EINTR)
-			continue;
 		if (tid < 0)
-			return FOLLOW_DONE;
+			return errno == EINTR ? FOLLOW_MORE : FOLLOW_DONE;
 		report(f, tid, status);
 	}
+	return FOLLOW_MORE;
 }
 
 /* -- Life -- */

@@ -20,11 +20,14 @@ int follow_attach(pid_t pid, const struct native_watch *w, struct follow **out,
 pid_t follow_root(const struct follow *f);
 
 enum follow_status {
+	FOLLOW_MORE, /* more has happened: come back at once */
 	FOLLOW_ON,   /* something may happen yet */
 	FOLLOW_DONE, /* nobody is left */
 };
 
-/* Handles all that has happened, without waiting (SIGCHLD announces more). */
+/* Handles what has happened, without waiting (SIGCHLD announces more); not
+ * more than a while of it, for busy programs never come to an end, and hark
+ * has signals of its own to look at. */
 enum follow_status follow_step(struct follow *f);
 
 /* The wait status of the first process; -1 while it lives or is not hark's to

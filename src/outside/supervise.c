@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Job control and faults of hark's own stay as they are. */
@@ -31,26 +33,48 @@ void supervise_begin(struct supervise *s)
 	sigprocmask(SIG_BLOCK, &hold, &s->before);
 }
 
+/* hark's own writes raise these. */
+static void take_away_own(void)
+{
+	static const struct timespec at_once;
+	sigset_t own;
+
+	sigemptyset(&own);
+	sigaddset(&own, SIGPIPE);
+	sigaddset(&own, SIGXFSZ);
+	while (sigtimedwait(&own, NULL, &at_once) > 0 || errno == EINTR)
+		continue;
+}
+
 void supervise_end(const struct supervise *s)
 {
+	take_away_own();
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-int supervise_wait(pid_t pid)
+static void pass_on(pid_t pid, siginfo_t *info)
 {
+	if (info->si_code == SI_QUEUE) /* with the value that came with it */
+		syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info);
+	else if (info->si_code == SI_USER || info->si_code == SI_TKILL)
+		kill(pid, info->si_signo);
+}
+
+int supervise_wait(pid_t pid, int wait)
+{
+	static const struct timespec at_once;
 	siginfo_t info;
 	sigset_t hold;
 	int sig;
 
 	hold_set(&hold);
 	do {
-		sig = sigwaitinfo(&hold, &info);
+		sig = sigtimedwait(&hold, &info, wait ? NULL : &at_once);
 	} while (sig < 0 && errno == EINTR);
-	if (sig <= 0 || sig == SIGCHLD)
+	if (sig <= 0 || sig == SIGCHLD || info.si_pid == getpid())
 		return 0;
-	if (pid != 0 && (info.si_code == SI_USER || info.si_code == SI_QUEUE ||
-			 info.si_code == SI_TKILL))
-		kill(pid, sig);
+	if (pid != 0)
+		pass_on(pid, &info);
 	return sig;
 }
 

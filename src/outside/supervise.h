@@ -13,14 +13,17 @@ struct supervise {
 	int chld_was_ignored; /* likewise SIGCHLD */
 };
 
-/* From now on signals wait; SIGCHLD is not ignored. */
+/* From now on signals wait; SIGCHLD is not ignored. What hark writes belongs
+ * between the two: a pipe without a reader or a file that may not grow raises
+ * a signal that is nobody's business but hark's. */
 void supervise_begin(struct supervise *s);
 void supervise_end(const struct supervise *s);
 
-/* Waits for the next signal: SIGCHLD returns 0. One that somebody sent to hark
- * is passed on to pid (if not 0) and returned; one that the terminal sent has
- * reached the program too, and is only returned. */
-int supervise_wait(pid_t pid);
+/* Waits for the next signal (or, if wait is 0, only looks): none, SIGCHLD, or
+ * one that hark's own writing raised, returns 0. One that somebody sent to hark is passed on to pid (if not 0) and
+ * returned; one that the terminal sent has reached the program too, and is
+ * only returned. */
+int supervise_wait(pid_t pid, int wait);
 
 /* Ends hark as the program ended: the same status, or the same signal (but
  * no core of hark's own). */
