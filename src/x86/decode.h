@@ -98,6 +98,7 @@ enum x86_special {
 	X86_WRGSBASE,
 	X86_XLAT,   /* its index is al */
 	X86_CLZERO, /* clears the line that rax points into */
+	X86_X87ENV, /* fnstenv, fnsave: store the last x87 instruction's pc */
 	X86_SETSEG, /* loads fs or gs (mov, pop, lfs, lgs) */
 	X86_SPECIAL_MAX
 };
@@ -139,7 +140,8 @@ enum { /* attr */
        X86_A_FLAGS_IMM = 1 << 12, /* ... when the masked immediate is 0 */
        X86_A_VENDOR = 1 << 13,	  /* 66 before a branch: Intel ignores it */
        X86_A_STRING = 1 << 14,
-       X86_A_XSTATE = 1 << 15,	 /* xsave and fxsave families */
+       X86_A_XSTATE = 1 << 15,	 /* xsave, fxsave and kin: what they store may
+				  * differ from run to run */
        X86_A_SEGBASE = 1 << 16,	 /* rdfsbase and so on */
        X86_A_3DNOW = 1 << 17,	 /* the last byte is the opcode */
        X86_A_MEM_MAY = 1 << 18,	 /* memory access is conditional */

@@ -41,10 +41,11 @@ static const struct class flows[] = {
     {M(XBEGIN), X86_XBEGIN},   {M(XEND), X86_XEND},
     {M(XABORT), X86_XEND},     {M(UIRET), X86_ODD},
     {M(RSM), X86_ODD},	       {M(SYSRET), X86_ODD},
-    {M(SYSEXIT), X86_ODD},     {M(LOOP), X86_LOOP},
-    {M(LOOPE), X86_LOOP},      {M(LOOPNE), X86_LOOP},
-    {M(JRCXZ), X86_LOOP},      {M(JECXZ), X86_LOOP},
-    {M(JCXZ), X86_LOOP},
+    {M(SYSEXIT), X86_ODD},     {M(ENCLU), X86_ODD},
+    {M(GETSEC), X86_ODD},      {M(VMMCALL), X86_ODD},
+    {M(LOOP), X86_LOOP},       {M(LOOPE), X86_LOOP},
+    {M(LOOPNE), X86_LOOP},     {M(JRCXZ), X86_LOOP},
+    {M(JECXZ), X86_LOOP},      {M(JCXZ), X86_LOOP},
 };
 
 static const struct class specials[] = {
@@ -61,7 +62,8 @@ static const struct class specials[] = {
     {M(ENTER), X86_ENTER},	 {M(RDFSBASE), X86_RDFSBASE},
     {M(RDGSBASE), X86_RDGSBASE}, {M(WRFSBASE), X86_WRFSBASE},
     {M(WRGSBASE), X86_WRGSBASE}, {M(XLAT), X86_XLAT},
-    {M(CLZERO), X86_CLZERO},
+    {M(CLZERO), X86_CLZERO},	 {M(FNSTENV), X86_X87ENV},
+    {M(FNSAVE), X86_X87ENV},
 };
 
 /* Results that a replay on another run or machine would not reproduce. */
@@ -127,22 +129,35 @@ static const ZydisMnemonic undefined_is_lost[] = {
     M(AND), M(OR), M(XOR), M(TEST), M(SHL), M(SHR), M(SAR),
 };
 
-/* Flags that Zydis does not list as written: these clear OF SF AF PF too. */
+/* Flags that Zydis does not list as written. vptest and vtest were seen to
+ * clear OF SF AF PF; testui does by Intel's manual. What rstorssp and kin do
+ * could not be tried: theirs count as written and as perhaps kept. */
+enum { ALL_BUT_ZC = X86_OF | X86_SF | X86_AF | X86_PF };
 static const struct {
 	ZydisMnemonic mnemonic;
-	uint16_t write;
+	uint16_t write, undef;
 } extra_flags[] = {
-    {M(VPTEST), X86_OF | X86_SF | X86_AF | X86_PF},
-    {M(VTESTPS), X86_OF | X86_SF | X86_AF | X86_PF},
-    {M(VTESTPD), X86_OF | X86_SF | X86_AF | X86_PF},
+    {M(VPTEST), ALL_BUT_ZC, 0},
+    {M(VTESTPS), ALL_BUT_ZC, 0},
+    {M(VTESTPD), ALL_BUT_ZC, 0},
+    {M(TESTUI), ALL_BUT_ZC | X86_ZF, 0},
+    {M(MCOMMIT), ALL_BUT_ZC | X86_ZF, ALL_BUT_ZC | X86_ZF},
+    {M(RSTORSSP), X86_FLAGS_STATUS, X86_FLAGS_STATUS},
+    {M(SAVEPREVSSP), X86_FLAGS_STATUS, X86_FLAGS_STATUS},
+    {M(CLRSSBSY), X86_FLAGS_STATUS, X86_FLAGS_STATUS},
+    /* bsf and bsr on a CPU without them: CF is undefined */
+    {M(TZCNT), 0, X86_CF},
+    {M(LZCNT), 0, X86_CF},
 };
 
 /* Zydis reports the destination as always written, but it may stay:
  * bsf, bsr    where the source is 0 (even its upper half)
+ * tzcnt, ...  on old CPUs that take them for bsf and bsr
  * rdssp       where shadow stacks are off; programs rely on that
  * sldt, ...   where the kernel emulates them (UMIP): it writes 16 bits */
 static const ZydisMnemonic keeps_destination[] = {
-    M(BSF), M(BSR), M(RDSSPD), M(RDSSPQ), M(SLDT), M(STR), M(SMSW),
+    M(BSF),    M(BSR),	M(TZCNT), M(LZCNT), M(RDSSPD),
+    M(RDSSPQ), M(SLDT), M(STR),	  M(SMSW),
 };
 
 /* Always #GP in user mode, or unless the kernel granted I/O; Zydis marks the
@@ -359,8 +374,10 @@ static void flags(struct opinion *o)
 	if (HAS(undefined_is_lost, o->in.mnemonic))
 		o->row.flag_undef = 0;
 	for (size_t k = 0; k < COUNT(extra_flags); k++)
-		if (extra_flags[k].mnemonic == o->in.mnemonic)
+		if (extra_flags[k].mnemonic == o->in.mnemonic) {
 			o->row.flag_write |= extra_flags[k].write;
+			o->row.flag_undef |= extra_flags[k].undef;
+		}
 }
 
 /* All of these leave parts of their memory operand alone. */
@@ -425,13 +442,21 @@ static uint32_t class_attributes(const struct opinion *o)
 	return attr;
 }
 
-/* Knights Corner: no CPU that hark runs on. */
+/* Knights Corner: no CPU that hark runs on. PadLock (VIA): more memory operands
+ * than a row can say. LWP (AMD, withdrawn): Zydis has its registers wrong.
+ * Neither could be tried, and a wrong fact is worse than none. */
 static int is_unwanted(const ZydisDecodedInstruction *in)
 {
-	return in->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX ||
-	       in->meta.isa_ext == ZYDIS_ISA_EXT_KNC ||
-	       in->meta.isa_ext == ZYDIS_ISA_EXT_KNCE ||
-	       in->meta.isa_ext == ZYDIS_ISA_EXT_KNCV;
+	switch (in->meta.isa_ext) {
+	case ZYDIS_ISA_EXT_KNC:
+	case ZYDIS_ISA_EXT_KNCE:
+	case ZYDIS_ISA_EXT_KNCV:
+	case ZYDIS_ISA_EXT_PADLOCK:
+		return 1;
+	default:
+		return in->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX ||
+		       in->meta.isa_set == ZYDIS_ISA_SET_LWP;
+	}
 }
 
 static void operands(struct opinion *o)

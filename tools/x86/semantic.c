@@ -32,7 +32,6 @@
 enum reason {
 	DONE,
 	BY_FLOW,   /* leaves the sandbox */
-	BY_HOST,   /* talks to a hypervisor */
 	BY_VENDOR, /* differs between CPUs, and is marked */
 	UNDEFINED, /* #UD: not on this CPU, or not enabled */
 	PRIVILEGED,
@@ -41,8 +40,7 @@ enum reason {
 };
 static const char *const reason_text[REASONS] = {
     [DONE] = "tested",
-    [BY_FLOW] = "leaves the sandbox (system call, far transfer, trap)",
-    [BY_HOST] = "talks to the hypervisor",
+    [BY_FLOW] = "leaves the sandbox (system, far or host call, trap)",
     [BY_VENDOR] = "66 before a branch (X86_A_VENDOR)",
     [UNDEFINED] = "#UD here: a feature that this CPU or kernel lacks",
     [PRIVILEGED] = "privileged: #GP in user mode",
@@ -90,11 +88,6 @@ static int leaves_sandbox(unsigned flow)
 	default:
 		return 1;
 	}
-}
-
-static int talks_to_host(ZydisMnemonic m)
-{
-	return m == ZYDIS_MNEMONIC_VMMCALL || m == ZYDIS_MNEMONIC_VMCALL;
 }
 
 /* -- Shared with the parent ---------------------------------------------- */
@@ -202,8 +195,6 @@ static enum reason reason_for(const struct trial *t)
 {
 	if (leaves_sandbox(t->insn.row->flow))
 		return BY_FLOW;
-	if (talks_to_host(mnemonic_of(t->code)))
-		return BY_HOST;
 	if (t->insn.row->attr & X86_A_VENDOR)
 		return BY_VENDOR;
 	return DONE;

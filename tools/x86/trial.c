@@ -54,6 +54,19 @@ static void tame_immediate(struct trial *t)
 		t->code[i->imm_off + 1] = 0;
 }
 
+/* Prefixes that must not matter, or not alone: the last of F2 and F3 counts,
+ * the last of FS and GS, REX right before the opcode only. Whether what comes
+ * out is still the same row, the decoder says. */
+static uint8_t *stray_prefixes(uint8_t *p, struct rng *rng)
+{
+	static const uint8_t stray[] = {0x64, 0x65, 0x2e, 0x3e, 0x26, 0x36,
+					0xf2, 0xf3, 0x41, 0x48, 0x66};
+
+	while (one_in(rng, 8))
+		*p++ = stray[rng_below(rng, sizeof stray)];
+	return p;
+}
+
 int trial_encode(struct trial *t, struct rng *rng, const struct cell *c,
 		 const struct x86_row *row)
 {
@@ -62,8 +75,7 @@ int trial_encode(struct trial *t, struct rng *rng, const struct cell *c,
 		uint8_t *p = t->code;
 
 		rng_fill(rng, t->code, 32);
-		if (one_in(rng, 16))
-			*p++ = one_in(rng, 2) ? 0x64 : 0x65;
+		p = stray_prefixes(p, rng);
 		p = cell_opcode(p, &v);
 		if (!row) /* first: the very form that was asked for */
 			*p = (uint8_t)(v.is_reg ? 0xc0 | v.reg << 3 | v.rm
