@@ -141,11 +141,11 @@ static void *producer(void *arg)
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		uint32_t *at;
 
-		while ((at = ring_reserve(&view, 4 + i % 20 * 2)) == NULL)
+		while ((at = ring_reserve(&view, 4 + i % 10 * 4)) == NULL)
 			sched_yield();
 		at[0] = i;
-		memset(at + 1, (int)i, i % 20 * 2);
-		ring_commit(&view, 4 + i % 20 * 2);
+		memset(at + 1, (int)i, i % 10 * 4);
+		ring_commit(&view, 4 + i % 10 * 4);
 	}
 	ring_close(&view);
 	return arg;
@@ -157,7 +157,7 @@ static uint32_t check_messages(const uint8_t *bytes, uint32_t len,
 			       uint32_t next)
 {
 	for (uint32_t at = 0; at < len; next++) {
-		uint32_t number, body = next % 20 * 2;
+		uint32_t number, body = next % 10 * 4;
 
 		memcpy(&number, bytes + at, 4);
 		if (number != next)
