@@ -111,7 +111,7 @@ is "a run without fault succeeds" "$status$err" 0
 like "it prints a row for each program" "$out" \
 	$'\ngzip .*\nmt-2t .*\nstart .*\nfib '
 like "it prints means and the worst" "$out" \
-	'geomean +single: +1\.[0-9]+ of 1 .*worst +single: +1\.[0-9]+ gzip'
+	'geomean +single: +[0-9]+\.[0-9]+ of 1 .*worst +single: +[0-9]+\.[0-9]+ gzip'
 like "it says where it was" "$out" "$(uname -r)"
 ok "results are kept under their time, as latest, and as asked" \
 	sh -c 'cmp out/latest.json all.json && cmp out/2*.json all.json'
