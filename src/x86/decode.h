@@ -50,7 +50,8 @@ enum x86_flag {
 	X86_FLAGS_STATUS = X86_CF | X86_PF | X86_AF | X86_ZF | X86_SF | X86_OF,
 };
 
-/* Where control goes after the instruction. */
+/* Where control goes after the instruction. ORDER x86_flow: from X86_JCC to
+ * X86_CALL_IND near branches, the first four of them relative. */
 enum x86_flow {
 	X86_NEXT,     /* falls through */
 	X86_JCC,      /* conditional, relative */
@@ -87,7 +88,7 @@ enum x86_special {
 	X86_XCHG,  /* locked even without a prefix if it has memory */
 	X86_FENCE, /* mfence, lfence, sfence, serialize */
 	X86_PAUSE,
-	X86_NOP, /* with or without ModRM; not the reserved hints */
+	X86_NOP, /* with or without ModRM, reserved hints too */
 	X86_ENDBR,
 	X86_PUSHF,
 	X86_POPF,
@@ -241,6 +242,45 @@ int64_t x86_imm(const uint8_t *code, const struct x86_insn *insn);
 /* Target of a direct transfer (X86_JCC, LOOP, JMP, CALL, XBEGIN) at pc. */
 uint64_t x86_target(const uint8_t *code, const struct x86_insn *insn,
 		    uint64_t pc);
+
+/* Does x86_target() apply? */
+static inline int x86_is_direct(const struct x86_insn *insn)
+{
+	unsigned flow = insn->row->flow;
+
+	return (flow >= X86_JCC && flow <= X86_CALL) || flow == X86_XBEGIN;
+}
+
+/* Can control arrive at the next instruction without a jump to it? Calls and
+ * system calls come back; whether they do is not the decoder's affair. */
+static inline int x86_falls_through(const struct x86_insn *insn)
+{
+	switch (insn->row->flow) {
+	case X86_JMP:
+	case X86_RET:
+	case X86_JMP_IND:
+	case X86_IRET:
+	case X86_UD:
+		return 0;
+	case X86_FAR: /* only the calls */
+		return (insn->opcode == 0xff && (insn->modrm >> 3 & 7) == 3);
+	default:
+		return 1;
+	}
+}
+
+/* Is its read and write of memory one step for other threads? */
+static inline int x86_is_locked(const struct x86_insn *insn)
+{
+	return insn->is_mem &&
+	       (insn->prefixes & X86_P_LOCK || insn->row->special == X86_XCHG);
+}
+
+/* Does its meaning depend on where it stands (apart from branches)? */
+static inline int x86_uses_rip(const struct x86_insn *insn)
+{
+	return insn->is_mem && insn->base == X86_RIP;
+}
 
 /* Names the knowledge in the tables: recordings carry it, because the shape
  * of superblocks depends on it. */

@@ -323,6 +323,64 @@ START_TEST(flow_of_instructions)
 }
 END_TEST
 
+START_TEST(direct_branches_have_targets)
+{
+	struct x86_insn i = whole("e8 00 00 00 00");
+
+	ck_assert(x86_is_direct(&i));
+	i = whole("74 00");
+	ck_assert(x86_is_direct(&i));
+	i = whole("e2 00");
+	ck_assert(x86_is_direct(&i));
+	i = whole("c7 f8 00 00 00 00");
+	ck_assert(x86_is_direct(&i));
+	i = whole("ff e0");
+	ck_assert(!x86_is_direct(&i));
+	i = whole("c2 08 00");
+	ck_assert(!x86_is_direct(&i));
+	i = whole("90");
+	ck_assert(!x86_is_direct(&i));
+}
+END_TEST
+
+START_TEST(some_instructions_do_not_fall_through)
+{
+	static const char *const ends[] = {"eb 00", "c3",    "ff e0", "48 cf",
+					   "0f 0b", "ff 28", "cb"};
+	static const char *const goes_on[] = {
+	    "90", "74 00", "e8 00 00 00 00", "ff d0", "0f 05", "cc", "ff 18"};
+
+	for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+		struct x86_insn i = whole(ends[k]);
+
+		ck_assert_msg(!x86_falls_through(&i), "%s", ends[k]);
+	}
+	for (size_t k = 0; k < sizeof goes_on / sizeof goes_on[0]; k++) {
+		struct x86_insn i = whole(goes_on[k]);
+
+		ck_assert_msg(x86_falls_through(&i), "%s", goes_on[k]);
+	}
+}
+END_TEST
+
+START_TEST(xchg_with_memory_is_locked)
+{
+	struct x86_insn i = whole("87 03");
+
+	ck_assert(x86_is_locked(&i));
+	i = whole("87 c3");
+	ck_assert(!x86_is_locked(&i));
+	i = whole("f0 01 03");
+	ck_assert(x86_is_locked(&i));
+	i = whole("01 03");
+	ck_assert(!x86_is_locked(&i));
+	i = whole("86 05 00 00 00 00");
+	ck_assert(x86_is_locked(&i) && x86_uses_rip(&i));
+	i = whole("86 04 25 00 00 00 00");
+	ck_assert(!x86_uses_rip(&i));
+}
+END_TEST
+
 START_TEST(special_instructions_have_names)
 {
 	ck_assert_uint_eq(X86_CPUID, whole("0f a2").row->special);
@@ -605,6 +663,9 @@ static TCase *shapes(void)
 	tcase_add_test(t, imm_of_enter_is_size_and_level);
 	tcase_add_test(t, target_is_relative_to_the_end);
 	tcase_add_test(t, flow_of_instructions);
+	tcase_add_test(t, direct_branches_have_targets);
+	tcase_add_test(t, some_instructions_do_not_fall_through);
+	tcase_add_test(t, xchg_with_memory_is_locked);
 	tcase_add_test(t, special_instructions_have_names);
 	return t;
 }
