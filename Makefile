@@ -176,7 +176,7 @@ check: setup
 	tools/check-all
 
 demo: setup
-	$(MAKE) all guests
+	$(MAKE) all $(BUILD)/guests/hello
 	tools/demo
 
 bench: setup
