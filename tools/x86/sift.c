@@ -173,6 +173,73 @@ static const char *why_refused(const uint8_t *code)
 	return NULL;
 }
 
+/* Instructions that are younger than the tables, by where they are. If the CPU
+ * has the feature, it may accept what the core does not know. */
+enum place { IN_0F38, IN_0F01, IN_VEX2, IN_VEX3, IN_VEX7, IN_REX2, IN_EVEX4 };
+static const struct {
+	enum place place;
+	uint8_t first, last;
+	struct feature feature;
+} newer[] = {
+    {IN_VEX2, 0xcb, 0xcd, {"SHA512", 7, 1, EAX, 0}},
+    {IN_VEX2, 0xda, 0xda, {"SM3", 7, 1, EAX, 1}},
+    {IN_VEX3, 0xde, 0xde, {"SM3", 7, 1, EAX, 1}},
+    {IN_VEX2, 0xda, 0xda, {"SM4", 7, 1, EAX, 2}},
+    {IN_0F38, 0xfc, 0xfc, {"RAO-INT", 7, 1, EAX, 3}},
+    {IN_VEX2, 0xe0, 0xef, {"CMPCCXADD", 7, 1, EAX, 7}},
+    {IN_0F01, 0xca, 0xca, {"FRED", 7, 1, EAX, 17}},
+    {IN_0F01, 0xc6, 0xc6, {"WRMSRNS", 7, 1, EAX, 19}},
+    {IN_VEX2, 0x5c, 0x5c, {"AMX-FP16", 7, 1, EAX, 21}},
+    {IN_VEX2, 0xb4, 0xb5, {"AVX-IFMA", 7, 1, EAX, 23}},
+    {IN_0F38, 0x8a, 0x8b, {"MOVRS", 7, 1, EAX, 31}},
+    {IN_VEX2, 0x50, 0x51, {"AVX-VNNI-INT8", 7, 1, EDX, 4}},
+    {IN_VEX2, 0x72, 0x72, {"AVX-NE-CONVERT", 7, 1, EDX, 5}},
+    {IN_VEX2, 0xb0, 0xb1, {"AVX-NE-CONVERT", 7, 1, EDX, 5}},
+    {IN_VEX2, 0x6c, 0x6c, {"AMX-COMPLEX", 7, 1, EDX, 8}},
+    {IN_VEX2, 0xd2, 0xd3, {"AVX-VNNI-INT16", 7, 1, EDX, 10}},
+    {IN_0F38, 0xf8, 0xf8, {"USER-MSR", 7, 1, EDX, 15}},
+    {IN_VEX7, 0x00, 0xff, {"USER-MSR", 7, 1, EDX, 15}},
+    {IN_REX2, 0x00, 0xff, {"APX", 7, 1, EDX, 21}},
+    {IN_EVEX4, 0x00, 0xff, {"APX", 7, 1, EDX, 21}},
+};
+enum { NEWER = sizeof newer / sizeof newer[0] };
+
+/* The opcode byte if code (without prefixes) is at that place, else -1. */
+static int opcode_at(enum place place, const uint8_t *code)
+{
+	int vex = code[0] == 0xc4 ? code[1] & 31 : 0;
+
+	switch (place) {
+	case IN_0F38:
+		return memcmp(code, "\x0f\x38", 2) == 0 ? code[2] : -1;
+	case IN_0F01:
+		return memcmp(code, "\x0f\x01", 2) == 0 ? code[2] : -1;
+	case IN_VEX2:
+		return vex == 2 ? code[3] : -1;
+	case IN_VEX3:
+		return vex == 3 ? code[3] : -1;
+	case IN_VEX7:
+		return vex == 7 ? code[3] : -1;
+	case IN_REX2:
+		return code[0] == 0xd5 ? code[2] : -1;
+	case IN_EVEX4:
+		return code[0] == 0x62 && (code[1] & 7) == 4 ? code[4] : -1;
+	}
+	return -1;
+}
+
+static const char *newer_feature(const uint8_t *code)
+{
+	for (unsigned k = 0; k < NEWER; k++) {
+		int opcode = opcode_at(newer[k].place, code);
+
+		if (opcode >= newer[k].first && opcode <= newer[k].last &&
+		    has_feature(&newer[k].feature))
+			return newer[k].feature.set;
+	}
+	return NULL;
+}
+
 /* Why may this CPU accept what the core refuses? Nothing that compilers
  * emit, and the engine stops before it: see docs/x86.md. */
 static const char *why_accepted(const uint8_t *code)
@@ -195,7 +262,7 @@ static const char *why_accepted(const uint8_t *code)
 		return "lock mov cr: AMD's way to cr8, privileged";
 	if (lock && memcmp(code, "\x0f\x00", 2) == 0 && (code[2] >> 3 & 7) == 5)
 		return "lock verw: this CPU ignores the lock";
-	return NULL;
+	return newer_feature(code);
 }
 
 /* -- Reasons are counted ------------------------------------------------- */
@@ -203,7 +270,7 @@ static const char *why_accepted(const uint8_t *code)
 static struct reason {
 	const char *what, *why;
 	unsigned long used;
-} reasons[FEATURES + REFUSED + 16];
+} reasons[FEATURES + REFUSED + NEWER + 16];
 
 /* 1 if there is a reason. */
 static int count_reason(const char *what, const char *why)

@@ -81,7 +81,8 @@ int trial_encode(struct trial *t, struct rng *rng, const struct cell *c,
 			*p = (uint8_t)(v.is_reg ? 0xc0 | v.reg << 3 | v.rm
 						: 0x44 | v.reg << 3);
 		if (x86_decode(t->code, sizeof t->code, &t->insn) != X86_OK ||
-		    (row && t->insn.row != row))
+		    (row && t->insn.row != row) ||
+		    (t->insn.seg && !cpu_control()->has_bases))
 			continue;
 		tame_immediate(t);
 		if (x86_decode(t->code, sizeof t->code, &t->insn) == X86_OK)
