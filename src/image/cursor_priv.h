@@ -17,9 +17,9 @@ struct cursor {
 
 static inline struct cursor cursor_of(const void *bytes, size_t len)
 {
-	const uint8_t *at = bytes;
+	const uint8_t *at = bytes != NULL ? bytes : "";
 
-	return (struct cursor){at, len > 0 ? at + len : at, false};
+	return (struct cursor){at, at + len, false};
 }
 
 static inline size_t cursor_left(const struct cursor *c)

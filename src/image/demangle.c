@@ -33,6 +33,8 @@ static void append(const char *s, size_t n, void *ctx)
 {
 	struct text *t = ctx;
 
+	if (n == 0)
+		return;
 	if (n >= t->size - t->len)
 		longjmp(t->full, 1); /* M1 */
 	memcpy(t->out + t->len, s, n);

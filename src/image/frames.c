@@ -514,6 +514,8 @@ static int take_row(void *ctx, uint64_t addr, uint32_t changed,
 		b->plain = make_rule(b, s, &b->now);
 		if (b->plain || make_context(b, s, &b->now))
 			number = number_of(b, &b->now);
+		else if (s->cfa.how == FRAME_SAME)
+			number = 0; /* no CFA was ever defined */
 		else
 			number = number_of_general(b, s);
 		b->plain = b->plain && b->now.kind == FRAME_REG &&

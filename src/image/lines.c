@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { LOOK_AHEAD = 64 }; /* rows at one address */
+
 /* -- From addresses to lines -- */
 
 static int nothing(const struct image_file *f, uint64_t addr,
@@ -139,21 +141,66 @@ static bool has_file(struct dw_unit *u, const char *file)
 	return found;
 }
 
-/* A row that begins a stretch of its line. */
-static bool is_start(const struct dw_lines *l, size_t i)
+/* Does the row begin a stretch of its line? before is the statement in front
+ * of it, or NULL. */
+static bool is_start(const struct dw_row *before, const struct dw_row *r)
+{
+	if (r->is_end || !r->is_stmt || r->line == 0)
+		return false;
+	return before == NULL || before->is_end || before->line != r->line ||
+	       before->file != r->file;
+}
+
+/* Several statements may begin at one address, where the optimizer left no
+ * code to all but the last: the others are hollow, and answer only if their
+ * line has no better place. */
+static bool is_hollow(const struct dw_lines *l, size_t i)
 {
 	const struct dw_row *r = &l->rows.at[i];
 
-	if (r->is_end || !r->is_stmt || r->line == 0)
-		return false;
-	return i == 0 || r[-1].is_end || r[-1].line != r->line ||
-	       r[-1].file != r->file || !r[-1].is_stmt;
+	for (size_t k = i + 1; k < l->rows.n && k <= i + LOOK_AHEAD; k++) {
+		const struct dw_row *next = &l->rows.at[k];
+
+		if (next->addr != r->addr || next->is_end)
+			return false;
+		if (next->is_stmt)
+			return true;
+	}
+	return false;
 }
 
+struct search {
+	const struct heap *heap;
+	const char *file;
+	uint32_t line, next; /* next: the best so far, 0: none */
+	struct sites sites, hollow;
+};
+
 /* Calls take for each row of the file that begins a line; 0 or -1. */
-static int each_start(struct image_file *f, const char *file,
-		      int (*take)(void *ctx, const struct dw_row *row),
-		      void *ctx, struct hark_err *err)
+static int each_row(struct dw_unit *u, struct dw_lines *l,
+		    int (*take)(struct search *s, const struct dw_row *row,
+				bool hollow),
+		    struct search *s)
+{
+	const struct dw_row *before = NULL;
+
+	for (size_t i = 0; i < l->rows.n; i++) {
+		const struct dw_row *r = &l->rows.at[i];
+
+		if (is_start(before, r) && r->file < l->files.n &&
+		    is_file(u, l, r->file, s->file) &&
+		    take(s, r, is_hollow(l, i)) < 0)
+			return -1;
+		if (r->is_end || (r->is_stmt && !is_hollow(l, i)))
+			before = r;
+	}
+	return 0;
+}
+
+static int each_start(struct image_file *f,
+		      int (*take)(struct search *s, const struct dw_row *row,
+				  bool hollow),
+		      struct search *s, struct hark_err *err)
 {
 	struct dw *d = dw_of(f, err);
 
@@ -163,42 +210,31 @@ static int each_start(struct image_file *f, const char *file,
 		struct dw_unit *u = &d->units.at[i];
 		struct dw_lines *l;
 
-		if (!u->has_lines || !has_file(u, file))
+		if (!u->has_lines || !has_file(u, s->file))
 			continue;
 		l = dw_lines_of(u, NULL);
-		for (size_t k = 0; l != NULL && k < l->rows.n; k++)
-			if (is_start(l, k) && l->rows.at[k].file < l->files.n &&
-			    is_file(u, l, l->rows.at[k].file, file) &&
-			    take(ctx, &l->rows.at[k]) < 0)
-				return dw_no_memory(d, err);
+		if (l != NULL && each_row(u, l, take, s) < 0)
+			return dw_no_memory(d, err);
 	}
 	return 0;
 }
 
-struct search {
-	const struct heap *heap;
-	uint32_t line, next; /* next: the best so far, 0: none */
-	struct sites sites;
-};
-
-static int take_site(void *ctx, const struct dw_row *row)
+static int take_site(struct search *s, const struct dw_row *row, bool hollow)
 {
-	struct search *s = ctx;
 	uint64_t *new;
 
 	if (row->line != s->line)
 		return 0;
-	new = vec_push(&s->sites, s->heap);
+	new = vec_push(hollow ? &s->hollow : &s->sites, s->heap);
 	if (new == NULL)
 		return -1;
 	*new = row->addr;
 	return 0;
 }
 
-static int take_next(void *ctx, const struct dw_row *row)
+static int take_next(struct search *s, const struct dw_row *row, bool hollow)
 {
-	struct search *s = ctx;
-
+	(void)hollow;
 	if (row->line >= s->line && (s->next == 0 || row->line < s->next))
 		s->next = row->line;
 	return 0;
@@ -222,26 +258,29 @@ int lines_sites(struct image_file *f, const char *file, uint32_t line,
 		int (*visit)(void *ctx, uint64_t addr), void *ctx,
 		struct hark_err *err)
 {
-	struct search s = {.heap = &f->elf->budget.heap, .line = line};
-	int rc = each_start(f, file, take_site, &s, err);
+	struct search s = {
+	    .heap = &f->elf->budget.heap, .file = file, .line = line};
+	int rc = each_start(f, take_site, &s, err);
+	struct sites *all = s.sites.n > 0 ? &s.sites : &s.hollow;
 
-	if (rc == 0 && s.sites.n == 0)
+	if (rc == 0 && all->n == 0)
 		rc = no_line(f, file, line, err);
 	if (rc == 0)
-		qsort(s.sites.at, s.sites.n, sizeof *s.sites.at, by_address);
-	for (size_t i = 0; rc == 0 && i < s.sites.n; i++)
-		if (i == 0 || s.sites.at[i] != s.sites.at[i - 1])
-			rc = visit(ctx, s.sites.at[i]);
+		qsort(all->at, all->n, sizeof *all->at, by_address);
+	for (size_t i = 0; rc == 0 && i < all->n; i++)
+		if (i == 0 || all->at[i] != all->at[i - 1])
+			rc = visit(ctx, all->at[i]);
 	vec_free(&s.sites, s.heap);
+	vec_free(&s.hollow, s.heap);
 	return rc;
 }
 
 int lines_next(struct image_file *f, const char *file, uint32_t line,
 	       uint32_t *out, struct hark_err *err)
 {
-	struct search s = {.line = line};
+	struct search s = {.file = file, .line = line};
 
-	if (each_start(f, file, take_next, &s, err) < 0)
+	if (each_start(f, take_next, &s, err) < 0)
 		return -1;
 	if (s.next == 0)
 		return no_line(f, file, line, err);

@@ -123,7 +123,7 @@ static int open_source(const struct sources *s, const char *path, char *found,
 
 /* -- Reading it -- */
 
-static int index_lines(struct sources *s, struct text *t)
+static int index_lines(struct sources *s, struct text *t, struct hark_err *err)
 {
 	size_t at = 0;
 
@@ -132,7 +132,8 @@ static int index_lines(struct sources *s, struct text *t)
 		const char *end = memchr(t->bytes + at, '\n', t->len - at);
 
 		if (new == NULL)
-			return -1;
+			return err_set(err, HARK_ENOMEM, 0, "%s: no memory",
+				       t->path);
 		*new = (uint32_t)at;
 		at = end != NULL ? (size_t)(end - t->bytes) + 1 : t->len;
 	}
@@ -194,11 +195,9 @@ static struct text *text_of(struct sources *s, const char *path,
 	if (t->asked == NULL || t->path == NULL)
 		err_set(err, HARK_ENOMEM, 0, "%s: no memory", path);
 	else if (read_bytes(fd, t, err) == 0)
-		rc = index_lines(s, t);
+		rc = index_lines(s, t, err);
 	close(fd);
 	if (rc < 0) {
-		if (t->bytes != NULL && t->lines.n > 0)
-			err_set(err, HARK_ENOMEM, 0, "%s: no memory", path);
 		text_drop(s, t);
 		return NULL;
 	}
