@@ -235,8 +235,8 @@ static int run_watched(const struct plan *p, struct seen *s, int *status,
 	const char *output = args_value(p->args, "output");
 	int rc;
 
-	if (output != NULL && file_create(output, args_flag(p->args, "force"),
-					  &s->file, err) < 0)
+	if (output != NULL &&
+	    file_create(output, args_flag(p->args, "force"), &s->file, err) < 0)
 		return -1;
 	put_meta(s, p->args);
 	rc = run_native(p, status, err);

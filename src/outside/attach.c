@@ -71,7 +71,7 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 	state = proc_state(d->pid, tid);
 	if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
 		return 0;
-	return refuse_explain(d->pid, e, err);
+	return refuse_explain(d->pid, tid, e, err);
 }
 
 /* A thread asked to stop: 1 it has and is added, 0 not yet, -1 failed (it may

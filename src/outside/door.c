@@ -22,7 +22,12 @@
 
 extern const uint8_t blob_start[], blob_end[];
 
+#define MEMFD "hark-visit" /* its name in the target's maps */
+
 enum { LEAVE_AT = 2, STOP_LIMIT_S = 3 }; /* inside/entry.S */
+
+/* TF and DF, NT (IRETQ would fault) and AC (anything unaligned would). */
+enum { FLAGS_BAD_FOR_C = 0x100 | 0x400 | 0x4000 | 0x40000 };
 
 _Static_assert(sizeof(struct wire_regs) == sizeof(struct user_regs_struct),
 	       "slots hold what ptrace gives");
@@ -68,8 +73,9 @@ static int64_t deadline(const struct door *d)
 
 /* -- Threads -- */
 
-/* R4. The kernel clears rseq_cs when it sees rip elsewhere, so what a thread
- * was in is read before it is moved. */
+/* R4. What a thread was in is read before it is moved: the kernel clears
+ * rseq_cs when it sees rip elsewhere. Until then it stays, for a thread that is
+ * not moved after all is sent to its abort handler by the kernel. */
 static void leave_rseq(const struct door *d, struct door_thread *t)
 {
 	struct {
@@ -78,20 +84,16 @@ static void leave_rseq(const struct door *d, struct door_thread *t)
 	} conf = {0};
 	enum { RSEQ_CS_AT = 8 };
 	struct rules_rseq_cs cs;
-	uint64_t at = 0, none = 0;
+	uint64_t at = 0;
 
 	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof conf, &conf) <
 		0 ||
 	    conf.pointer == 0)
 		return;
-	if (pread(d->mem, &at, sizeof at, (off_t)(conf.pointer + RSEQ_CS_AT)) !=
-		sizeof at ||
-	    at == 0 || pread(d->mem, &cs, sizeof cs, (off_t)at) != sizeof cs)
-		return;
-	if (rules_rseq(&t->seen, &cs) &&
-	    pwrite(d->mem, &none, sizeof none,
-		   (off_t)(conf.pointer + RSEQ_CS_AT)) != sizeof none)
-		return; /* the kernel clears it itself when it looks */
+	if (pread(d->mem, &at, sizeof at, (off_t)(conf.pointer + RSEQ_CS_AT)) ==
+		sizeof at &&
+	    at != 0 && pread(d->mem, &cs, sizeof cs, (off_t)at) == sizeof cs)
+		rules_rseq(&t->seen, &cs);
 }
 
 static int grow(struct door *d, struct hark_err *err)
@@ -140,6 +142,18 @@ static void settle_registers(struct door *d)
 
 /* -- Mapping -- */
 
+/* By a thread that lives: the first may have ended, and has no descriptors
+ * then. Kernels before 6.9 know only the first. */
+static int open_pidfd(pid_t pid, pid_t tid)
+{
+	enum { PIDFD_THREAD = O_EXCL };
+	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+
+	return fd >= 0 || errno != EINVAL
+		   ? fd
+		   : (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
 /* A memfd made in the target; hark gets its own descriptor of it. */
 static int remote_memfd(struct door *d, uint64_t name, int64_t *their_fd,
 			int *our_fd, struct hark_err *err)
@@ -154,7 +168,7 @@ static int remote_memfd(struct door *d, uint64_t name, int64_t *their_fd,
 		return err_set(err, HARK_EDENIED, (int)-fd,
 			       "cannot make shared memory in process %d: %s",
 			       d->pid, strerror((int)-fd));
-	pidfd = (int)syscall(SYS_pidfd_open, d->pid, 0);
+	pidfd = open_pidfd(d->pid, d->threads[d->worker].tid);
 	if (pidfd >= 0)
 		got = (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
 	if (got < 0)
@@ -187,6 +201,24 @@ static int remote_map(struct door *d, int64_t fd, uint64_t len, int prot,
 	return 0;
 }
 
+static int unmap(struct door *d, uint64_t *at, uint64_t len,
+		 struct hark_err *err)
+{
+	int64_t answer;
+
+	if (*at == 0)
+		return 0;
+	if (gate_call(&d->gate, &answer, err, SYS_munmap, *at, len, 0, 0, 0,
+		      0) < 0)
+		return -1;
+	if (answer < 0)
+		return err_set(err, HARK_EBUG, (int)-answer,
+			       "cannot unmap from process %d: %s", d->pid,
+			       strerror((int)-answer));
+	*at = 0;
+	return 0;
+}
+
 static int remote_close(struct door *d, int64_t fd, struct hark_err *err)
 {
 	int64_t answer;
@@ -206,11 +238,10 @@ static int fill_image(int fd, struct hark_err *err)
 				   (off_t)done);
 
 		if (n <= 0)
-			return err_set(err, HARK_ENOMEM, errno,
-				       "cannot write the image: %s%s",
-				       strerror(errno),
-				       errno == EFBIG
-					   ? " (are hark's files limited? "
+			return err_set(
+			    err, HARK_ENOMEM, errno,
+			    "cannot write the image: %s%s", strerror(errno),
+			    errno == EFBIG ? " (are hark's files limited? "
 					     "ulimit -f)"
 					   : "");
 		done += (size_t)n;
@@ -278,8 +309,7 @@ static int borrow_thread(struct door *d, struct hark_err *err)
 
 		if (t->progress != DOOR_HELD)
 			continue;
-		if (gate_open(&d->gate, d->pid, t->tid, d->mem, &t->home,
-			      t->mask, err) < 0)
+		if (gate_open(&d->gate, t->tid, &t->home, t->mask, err) < 0)
 			return -1;
 		t->progress = DOOR_INSIDE;
 		d->worker = i;
@@ -300,16 +330,63 @@ static int return_thread(struct door *d, struct hark_err *err)
 	t = &d->threads[d->worker];
 	d->worker = -1;
 	rc = gate_close(&d->gate, t->mask, &t->seen, err);
-	d->stop_seen |= d->gate.stop_seen;
 	t->progress = rc < 0 ? DOOR_DEAD : DOOR_HELD;
 	return rc;
+}
+
+/* -- What another hark left -- */
+
+/* Is a thread on its way home through what a killed hark left behind? It then
+ * needs that, be it code or stack, for microseconds, or until it goes on. */
+static int in_use(const struct door *d, uint64_t start, uint64_t end)
+{
+	for (int i = 0; i < d->n_threads; i++)
+		if (d->threads[i].seen.rip - start < end - start ||
+		    d->threads[i].seen.rsp - start < end - start)
+			return 1;
+	return 0;
+}
+
+static int find_gate(struct door *d, struct hark_err *err)
+{
+	if (gate_find(&d->gate, d->pid, d->threads[0].tid, d->mem, err) < 0)
+		return -1;
+	if (in_use(d, d->gate.at, d->gate.end))
+		return err_set(err, HARK_EREFUSE, 0,
+			       "process %d is still on its way home from a "
+			       "hark that was killed; try again",
+			       d->pid);
+	return 0;
+}
+
+/* A hark that was killed leaves its mappings, and perhaps a descriptor; so does
+ * a fork by one thread while another passes. Nobody needs them any more. */
+static int sweep(struct door *d, struct hark_err *err)
+{
+	static const char name[] = "/memfd:" MEMFD " (deleted)";
+	pid_t tid = d->threads[d->worker].tid;
+	struct proc_map m = {0};
+	int fd;
+
+	while (proc_mapping(d->pid, tid, name, m.end, &m) == 0) {
+		uint64_t at = m.start;
+
+		if (!in_use(d, m.start, m.end) &&
+		    unmap(d, &at, m.end - m.start, err) < 0)
+			return -1;
+	}
+	while (d->gate.was_there &&
+	       (fd = proc_descriptor(d->pid, tid, name)) >= 0)
+		if (remote_close(d, fd, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Only now that it is stopped: a descriptor opened before an execve would show
  * the memory that is gone. */
 static int open_memory(struct door *d, struct hark_err *err)
 {
-	d->mem = proc_open(d->pid, 0, "mem", O_RDWR);
+	d->mem = proc_open(d->pid, d->threads[0].tid, "mem", O_RDWR);
 	if (d->mem >= 0)
 		return 0;
 	return err_set(err, errno == ENOENT ? HARK_EGONE : HARK_EDENIED, errno,
@@ -324,9 +401,9 @@ int door_enter(struct door *d, struct hark_err *err)
 	if (open_memory(d, err) < 0)
 		return -1;
 	settle_registers(d);
-	if (borrow_thread(d, err) < 0)
+	if (find_gate(d, err) < 0 || borrow_thread(d, err) < 0)
 		return -1;
-	if (gate_text(&d->gate, "hark", &name, err) < 0 ||
+	if (sweep(d, err) < 0 || gate_text(&d->gate, MEMFD, &name, err) < 0 ||
 	    map_image(d, name, err) < 0 || map_channel(d, name, err) < 0)
 		return -1; /* door_leave undoes it */
 	return return_thread(d, err);
@@ -356,7 +433,7 @@ static int redirect(struct door *d, int number, struct hark_err *err)
 	r.rdi = theirs;
 	r.rsp = (theirs + WIRE_SLOT_SIZE) & ~(WIRE_STACK_ALIGN - 1ull);
 	r.orig_rax = ~0ull;
-	r.eflags &= ~0x500ull; /* no TF, no DF in C code */
+	r.eflags &= ~(uint64_t)FLAGS_BAD_FOR_C;
 	t->progress = DOOR_INSIDE;
 	if (tracee_set_regs(t->tid, &r, err) < 0 ||
 	    tracee_set_mask(t->tid, ~0ull, err) < 0)
@@ -379,22 +456,12 @@ static int run_to_leave(struct door *d, struct door_thread *t,
 {
 	int64_t limit = deadline(d);
 	struct user_regs_struct r;
-	int status;
 
 	do {
-		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0)
-			return err_set(err, HARK_EGONE, errno,
-				       "thread %d ended meanwhile", t->tid);
-		if (tracee_wait(t->tid, limit, &status, err) < 0)
+		if (tracee_to_call(t->tid, limit, err) < 0 ||
+		    tracee_get_regs(t->tid, &r, err) < 0)
 			return -1;
-		if (!WIFSTOPPED(status))
-			return err_set(err, HARK_EGONE, 0,
-				       "thread %d ended meanwhile", t->tid);
-		if (WSTOPSIG(status) == SIGSTOP && tracee_event(status) == 0)
-			d->stop_seen = 1;
-		if (tracee_get_regs(t->tid, &r, err) < 0)
-			return -1;
-	} while (!tracee_is_syscall_stop(status) || r.rip != leave_address(d));
+	} while (r.rip != leave_address(d));
 	return 0;
 }
 
@@ -403,11 +470,14 @@ static int run_to_leave(struct door *d, struct door_thread *t,
 static int take_back(struct door *d, struct door_thread *t,
 		     struct hark_err *err)
 {
-	if (tracee_settle(t->tid, deadline(d), err) < 0 ||
-	    tracee_set_mask(t->tid, t->mask, err) < 0 ||
-	    tracee_set_regs(t->tid, &t->seen, err) < 0) {
-		t->progress = DOOR_DEAD;
-		return -1;
+	struct hark_err why = {0};
+
+	if (tracee_settle(t->tid, deadline(d), &why) < 0 ||
+	    tracee_set_mask(t->tid, t->mask, &why) < 0 ||
+	    tracee_set_regs(t->tid, &t->seen, &why) < 0) {
+		if (why.code != HARK_ETIME)
+			t->progress = DOOR_DEAD;
+		return err_set(err, why.code, why.sys, "%s", why.text);
 	}
 	t->progress = DOOR_HELD;
 	return 0;
@@ -433,25 +503,8 @@ int door_visit(struct door *d, struct hark_err *err)
 
 /* -- Leaving -- */
 
-static int unmap(struct door *d, uint64_t *at, uint64_t len,
-		 struct hark_err *err)
-{
-	int64_t answer;
-
-	if (*at == 0)
-		return 0;
-	if (gate_call(&d->gate, &answer, err, SYS_munmap, *at, len, 0, 0, 0,
-		      0) < 0)
-		return -1;
-	if (answer < 0)
-		return err_set(err, HARK_EBUG, (int)-answer,
-			       "cannot unmap from process %d: %s", d->pid,
-			       strerror((int)-answer));
-	*at = 0;
-	return 0;
-}
-
-/* Threads that a failure left inside the image. */
+/* Threads that a failure left inside the image. One that does not even stop
+ * (the machine gives it no turn) needs the image to go home by. */
 static int rescue(struct door *d, struct hark_err *err)
 {
 	int rc = 0;
@@ -463,10 +516,20 @@ static int rescue(struct door *d, struct hark_err *err)
 	return rc;
 }
 
+static int anybody_inside(const struct door *d)
+{
+	for (int i = 0; i < d->n_threads; i++)
+		if (i != d->worker && d->threads[i].progress == DOOR_INSIDE)
+			return 1;
+	return 0;
+}
+
 int door_leave(struct door *d, struct hark_err *err)
 {
 	int rc = rescue(d, err);
 
+	if (rc < 0 && anybody_inside(d))
+		return -1;
 	if (d->worker < 0 && (d->image != 0 || d->channel != 0) &&
 	    borrow_thread(d, err) < 0)
 		rc = -1;
@@ -477,8 +540,5 @@ int door_leave(struct door *d, struct hark_err *err)
 		if (return_thread(d, err) < 0)
 			rc = -1;
 	}
-	if (d->stop_seen)
-		kill(d->pid, SIGSTOP);
-	d->stop_seen = 0;
 	return rc;
 }

@@ -24,7 +24,6 @@
 enum door_progress {
 	DOOR_HELD,   /* stopped, untouched */
 	DOOR_INSIDE, /* its registers point into the image or the gate */
-	DOOR_LEFT,   /* given back */
 	DOOR_DEAD,
 };
 
@@ -46,7 +45,6 @@ struct door {
 	uint64_t image, image_len, channel, channel_len; /* 0: not mapped */
 	struct drain *drain; /* owned; hark's end of the channel */
 	int64_t limit_ns;    /* for each stop */
-	int stop_seen;	     /* a SIGSTOP was held back: G3 */
 };
 
 /* A door to process pid with no thread yet. */

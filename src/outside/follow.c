@@ -49,6 +49,7 @@ struct follow {
 	pid_t root;
 	int root_status;    /* -1 while it lives */
 	int every_call;	    /* F3 */
+	pid_t noted;	    /* the last process that a note was about */
 	struct task *tasks; /* owned */
 	int n, size;
 };
@@ -111,10 +112,11 @@ static void let_go(struct follow *f, pid_t tid, const char *why)
 {
 	char text[600];
 
-	if (why != NULL) {
+	if (f->noted != process_of(tid)) {
+		f->noted = process_of(tid);
 		snprintf(text, sizeof text,
-			 "process %d runs unobserved from here: %s",
-			 process_of(tid), why);
+			 "process %d runs unobserved from here: %s", f->noted,
+			 why);
 		f->watch->note(f->watch->ctx, text);
 	}
 	ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -123,17 +125,24 @@ static void let_go(struct follow *f, pid_t tid, const char *why)
 
 /* -- Passing -- */
 
+/* It passed; SIGSTOP may have come meanwhile. One more stop says whether it is
+ * to go on. */
+static void go_on_after_pass(pid_t tid)
+{
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	ptrace(PTRACE_CONT, tid, 0, 0);
+}
+
 /* The task is stopped; whatever comes of it, it runs again afterwards. */
 static void pass_and_go_on(struct follow *f, pid_t tid)
 {
 	struct hark_err err = {0};
 
 	if (native_pass(process_of(tid), &tid, 1, f->watch, &err) == 0 ||
-	    err.code == HARK_EGONE) {
-		go_on(f, tid, 0);
-		return;
-	}
-	let_go(f, tid, err.text);
+	    err.code == HARK_EGONE)
+		go_on_after_pass(tid);
+	else
+		let_go(f, tid, err.text);
 }
 
 /* -- Judging an execve before it happens -- */
@@ -348,7 +357,7 @@ int follow_start(const struct launch *plan, const struct native_watch *w,
 	}
 	/* It runs now; from here on it does not die with hark. */
 	ptrace(PTRACE_SETOPTIONS, f->root, 0, (long)FOLLOW_OPTIONS);
-	go_on(f, f->root, 0);
+	go_on_after_pass(f->root);
 	*out = f;
 	return 0;
 }
@@ -394,7 +403,7 @@ out:
 		for (int i = 0; i < n; i++) {
 			ptrace(PTRACE_SETOPTIONS, tids[i], 0,
 			       (long)FOLLOW_OPTIONS);
-			go_on(f, tids[i], 0);
+			go_on_after_pass(tids[i]);
 		}
 		*out = f;
 	}

@@ -4,7 +4,6 @@
 #include "outside/proc.h"
 #include "outside/tracee.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -58,28 +57,6 @@ static int mem_write(const struct gate *g, uint64_t at, const void *from,
 		       len, (unsigned long)at);
 }
 
-/* The end of the vdso's last page, if nothing but zeros is there. */
-static int find_room(struct gate *g, struct hark_err *err)
-{
-	uint64_t vdso = proc_auxv(g->pid, AT_SYSINFO_EHDR), start, end;
-
-	if (vdso == 0 || proc_mapping(g->pid, vdso, &start, &end) < 0)
-		return err_set(err, HARK_EREFUSE, 0,
-			       "process %d has no vdso to enter by (is the "
-			       "kernel booted with vdso=0?)",
-			       g->pid);
-	g->at = (end - gate_len()) & ~15ull;
-	if (mem_read(g, g->at, g->before, gate_len(), err) < 0)
-		return -1;
-	for (size_t i = 0; i < gate_len(); i++)
-		if (g->before[i] != 0)
-			return err_set(err, HARK_EREFUSE, 0,
-				       "process %d: its vdso has no room to "
-				       "enter by",
-				       g->pid);
-	return 0;
-}
-
 static int write_gate(const struct gate *g, const struct user_regs_struct *home,
 		      uint64_t mask, struct hark_err *err)
 {
@@ -105,25 +82,53 @@ static int write_gate(const struct gate *g, const struct user_regs_struct *home,
 
 /* -- Opening and closing -- */
 
-int gate_open(struct gate *g, pid_t pid, pid_t tid, int mem,
-	      const struct user_regs_struct *home, uint64_t home_mask,
+static int all_zero(const uint8_t *bytes, size_t len)
+{
+	while (len > 0 && bytes[len - 1] == 0)
+		len--;
+	return len == 0;
+}
+
+int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem,
 	      struct hark_err *err)
 {
-	_Static_assert(sizeof(struct gate_frame) == 88, "as in blob.S");
-	struct gate fresh = {
-	    .pid = pid, .tid = tid, .mem = mem, .at = g->at, .regs = *home};
+	struct gate fresh = {.pid = pid, .mem = mem};
+	uint8_t there[GATE_MAX];
+	struct proc_map vdso;
 
+	_Static_assert(sizeof(struct gate_frame) == 88, "as in blob.S");
 	if (gate_len() > GATE_MAX ||
 	    frame_offset() + sizeof(struct gate_frame) != code_len())
 		return err_set(err, HARK_EBUG, 0, "the gate does not fit");
-	if ((fresh.at == 0 && find_room(&fresh, err) < 0) ||
-	    write_gate(&fresh, home, home_mask, err) < 0)
+	if (proc_mapping(pid, tid, "[vdso]", 0, &vdso) < 0 || !vdso.executable)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "process %d has no vdso to enter by (is the "
+			       "kernel booted with vdso=0?)",
+			       pid);
+	fresh.at = (vdso.end - gate_len()) & ~15ull;
+	fresh.end = fresh.at + gate_len();
+	if (mem_read(&fresh, fresh.at, there, gate_len(), err) < 0)
 		return -1;
-	fresh.in_place = 1;
-	fresh.regs.rip = fresh.at;
-	fresh.regs.orig_rax = ~0ull;
-	fresh.regs.eflags &= ~0x100ull; /* TF */
+	fresh.was_there = memcmp(there, gate_start, frame_offset()) == 0;
+	if (!fresh.was_there && !all_zero(there, gate_len()))
+		return err_set(err, HARK_EREFUSE, 0,
+			       "process %d: its vdso has no room to enter by",
+			       pid);
 	*g = fresh;
+	return 0;
+}
+
+int gate_open(struct gate *g, pid_t tid, const struct user_regs_struct *home,
+	      uint64_t home_mask, struct hark_err *err)
+{
+	if (write_gate(g, home, home_mask, err) < 0)
+		return -1;
+	g->tid = tid;
+	g->in_place = 1;
+	g->regs = *home;
+	g->regs.rip = g->at;
+	g->regs.orig_rax = ~0ull;
+	g->regs.eflags &= ~0x100ull; /* TF */
 	return 0;
 }
 
@@ -131,6 +136,7 @@ int gate_open(struct gate *g, pid_t pid, pid_t tid, int mem,
 int gate_close(struct gate *g, uint64_t home_mask,
 	       const struct user_regs_struct *registers, struct hark_err *err)
 {
+	static const uint8_t zeros[GATE_MAX];
 	int64_t deadline = tracee_now_ns() + CALL_LIMIT_MS * 1000000LL;
 	int rc = 0;
 
@@ -142,33 +148,12 @@ int gate_close(struct gate *g, uint64_t home_mask,
 		rc = -1;
 	/* Only now is nobody there any more. */
 	if (rc == 0)
-		rc = mem_write(g, g->at, g->before, gate_len(), err);
+		rc = mem_write(g, g->at, zeros, gate_len(), err);
 	g->in_place = 0;
 	return rc;
 }
 
 /* -- Calling -- */
-
-/* Run to the next system call stop. */
-static int to_syscall_stop(struct gate *g, int64_t deadline,
-			   struct hark_err *err)
-{
-	int status;
-
-	do {
-		if (ptrace(PTRACE_SYSCALL, g->tid, 0, 0) < 0)
-			return err_set(err, HARK_EGONE, errno,
-				       "thread %d ended meanwhile", g->tid);
-		if (tracee_wait(g->tid, deadline, &status, err) < 0)
-			return -1;
-		if (!WIFSTOPPED(status))
-			return err_set(err, HARK_EGONE, 0,
-				       "thread %d ended meanwhile", g->tid);
-		if (WSTOPSIG(status) == SIGSTOP && tracee_event(status) == 0)
-			g->stop_seen = 1;
-	} while (!tracee_is_syscall_stop(status));
-	return 0;
-}
 
 int gate_call(struct gate *g, int64_t *answer, struct hark_err *err, long nr,
 	      uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
@@ -186,8 +171,8 @@ int gate_call(struct gate *g, int64_t *answer, struct hark_err *err, long nr,
 	r.r9 = f;
 	if (tracee_set_regs(g->tid, &r, err) < 0 ||
 	    tracee_set_mask(g->tid, ~0ull, err) < 0 ||
-	    to_syscall_stop(g, deadline, err) < 0 ||
-	    to_syscall_stop(g, deadline, err) < 0 ||
+	    tracee_to_call(g->tid, deadline, err) < 0 ||
+	    tracee_to_call(g->tid, deadline, err) < 0 ||
 	    tracee_get_regs(g->tid, &r, err) < 0)
 		return -1;
 	*answer = (int64_t)r.rax;

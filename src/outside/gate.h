@@ -10,9 +10,7 @@
  *     that a system call changes, and jumps to where the program was.
  * G2  So the frame is written before the registers point to the gate, and the
  *     mask is blocked after that and opened before they point away.
- * G3  While a gate is in use, its thread has all signals blocked. SIGSTOP
- *     cannot be blocked; one that comes is held and noted in stop_seen, for
- *     the gate's owner to send again when all is done. */
+ * G3  While a gate is in use, its thread has all signals blocked. */
 #ifndef OUTSIDE_GATE_H
 #define OUTSIDE_GATE_H
 
@@ -27,22 +25,25 @@ enum { GATE_MAX = 256 };
 struct gate {
 	pid_t pid, tid;
 	int mem; /* borrowed: /proc/PID/mem, for reading and writing */
-	uint64_t at;
-	uint8_t before[GATE_MAX];     /* what lay there */
+	uint64_t at, end;
 	struct user_regs_struct regs; /* a call starts from these */
-	int in_place, stop_seen;
+	int in_place;
+	int was_there; /* a hark that was killed had left one */
 };
 
-/* The thread is at a PTRACE_EVENT_STOP. g is zeros, or a gate of the same
- * process that was closed: its place is used again, so that leaving needs
- * nothing that could fail. home: where it goes if hark dies
+/* Where the gate will be, as thread tid of the process says; nothing is
+ * changed yet. The place stays good as long as the process is held, so that
+ * leaving needs nothing that could fail. */
+int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem,
+	      struct hark_err *err);
+
+/* The thread is at a PTRACE_EVENT_STOP. home: where it goes if hark dies
  * (rules_by_hand), with which mask. gate_close leaves the thread at a
  * PTRACE_EVENT_STOP again, its mask as home_mask says; its registers are then
  * the caller's to set. It takes a gate that is not open, and never fails
  * because the thread is gone. */
-int gate_open(struct gate *g, pid_t pid, pid_t tid, int mem,
-	      const struct user_regs_struct *home, uint64_t home_mask,
-	      struct hark_err *err);
+int gate_open(struct gate *g, pid_t tid, const struct user_regs_struct *home,
+	      uint64_t home_mask, struct hark_err *err);
 int gate_close(struct gate *g, uint64_t home_mask,
 	       const struct user_regs_struct *registers, struct hark_err *err);
 

@@ -46,6 +46,10 @@ static int pass(struct door *d, const struct native_watch *w,
 	struct hark_err second;
 	int rc = -1;
 
+	for (int i = 0; i < d->n_threads; i++)
+		if (refuse_thread(d->pid, d->threads[i].tid,
+				  &d->threads[i].seen, err) < 0)
+			return -1;
 	if (door_enter(d, err) == 0 && door_visit(d, err) == 0 &&
 	    drain_pass(d->drain, take_visit, &s, err) >= 0)
 		rc = 0;

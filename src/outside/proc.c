@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,47 +102,58 @@ int proc_cpu(pid_t pid)
 	return at == NULL ? -1 : (int)strtol(at, NULL, 10);
 }
 
-uint64_t proc_auxv(pid_t pid, uint64_t type)
+int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
+		 struct proc_map *out)
 {
-	Elf64_auxv_t v[64];
-	int fd = proc_open(pid, 0, "auxv", O_RDONLY);
-	ssize_t len;
-
-	if (fd < 0)
-		return 0;
-	len = read(fd, v, sizeof v);
-	close(fd);
-	for (ssize_t i = 0; i < len / (ssize_t)sizeof v[0]; i++)
-		if (v[i].a_type == type)
-			return v[i].a_un.a_val;
-	return 0;
-}
-
-int proc_mapping(pid_t pid, uint64_t address, uint64_t *start, uint64_t *end)
-{
-	char path[PATH_SIZE], line[512];
+	char path[PATH_SIZE], *line = NULL;
+	size_t size = 0;
 	int rc = -1;
 	FILE *f;
 
-	path_of(path, pid, 0, "maps");
+	path_of(path, pid, tid, "maps");
 	f = fopen(path, "re");
 	if (f == NULL)
 		return -1;
-	while (rc < 0 && fgets(line, sizeof line, f) != NULL) {
-		char *dash;
-		uint64_t from = strtoull(line, &dash, 16), to;
+	while (rc < 0 && getline(&line, &size, f) > 0) {
+		struct proc_map m;
+		char prot[8];
+		int at = 0;
 
-		if (*dash != '-')
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &m.start, &m.end,
+			   prot, &at) < 3 ||
+		    at == 0 || m.start < from || strcmp(line + at, name) != 0)
 			continue;
-		to = strtoull(dash + 1, NULL, 16);
-		if (address < from || address >= to)
-			continue;
-		*start = from;
-		*end = to;
+		m.executable = prot[2] == 'x';
+		*out = m;
 		rc = 0;
 	}
+	free(line);
 	fclose(f);
 	return rc;
+}
+
+int proc_descriptor(pid_t pid, pid_t tid, const char *name)
+{
+	char path[PATH_SIZE], link[256];
+	struct dirent *e;
+	int fd = -1;
+	DIR *d;
+
+	path_of(path, pid, tid, "fd");
+	d = opendir(path);
+	if (d == NULL)
+		return -1;
+	while (fd < 0 && (e = readdir(d)) != NULL) {
+		ssize_t n =
+		    readlinkat(dirfd(d), e->d_name, link, sizeof link - 1);
+
+		link[n < 0 ? 0 : n] = '\0';
+		if (strcmp(link, name) == 0)
+			fd = (int)strtol(e->d_name, NULL, 10);
+	}
+	closedir(d);
+	return fd;
 }
 
 int proc_threads(pid_t pid, pid_t *out, int max)
@@ -166,6 +176,21 @@ int proc_threads(pid_t pid, pid_t *out, int max)
 	}
 	closedir(d);
 	return n;
+}
+
+pid_t proc_living(pid_t pid)
+{
+	enum { SOME = 64 };
+	pid_t tids[SOME];
+	int n = proc_threads(pid, tids, SOME);
+
+	for (int i = 0; i < n && i < SOME; i++) {
+		char state = proc_state(pid, tids[i]);
+
+		if (state != 0 && state != 'Z' && state != 'X')
+			return tids[i];
+	}
+	return 0;
 }
 
 long proc_number(const char *path)

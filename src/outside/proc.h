@@ -17,15 +17,23 @@ char proc_state(pid_t pid, pid_t tid);
 /* The CPU that a thread last ran on, or -1. */
 int proc_cpu(pid_t pid);
 
-/* The value of one auxv entry, or 0. */
-uint64_t proc_auxv(pid_t pid, uint64_t type);
-
-/* Bounds of the mapping that contains address; -1 if none does. */
-int proc_mapping(pid_t pid, uint64_t address, uint64_t *start, uint64_t *end);
+struct proc_map {
+	uint64_t start, end;
+	int executable;
+};
+/* The first mapping of that name ("[vdso]", a path) from an address on; -1 if
+ * there is none. */
+int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
+		 struct proc_map *out);
+/* A descriptor that is open on that name, or -1. */
+int proc_descriptor(pid_t pid, pid_t tid, const char *name);
 
 /* Thread ids of a process, ascending as /proc lists them, into out (at most
  * max); returns how many there are, or -1. */
 int proc_threads(pid_t pid, pid_t *out, int max);
+/* A thread of it that has not ended (the first may have, and the others go
+ * on), or 0. */
+pid_t proc_living(pid_t pid);
 
 /* A number from a one-line file such as /proc/sys/...; -1 if unreadable. */
 long proc_number(const char *path);

@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { HEAD = 256, MAX_SCRIPTS = 5 };
+enum { HEAD = 256, MAX_SCRIPTS = 5, CS_64 = 0x33 };
 
 /* -- Files -- */
 
@@ -65,25 +65,23 @@ static int open_program(int dirfd, const char *path)
 
 int refuse_privileged(int dirfd, const char *path)
 {
-	char name[HEAD], head[HEAD];
+	char head[HEAD];
+	int fd = geteuid() == 0 ? -1 : open_program(dirfd, path);
 
-	if (geteuid() == 0 || strlen(path) >= sizeof name)
-		return 0;
-	snprintf(name, sizeof name, "%s", path);
-	for (int depth = 0; depth < MAX_SCRIPTS; depth++) {
-		int fd = open_program(dirfd, name), privileged;
-		char *next;
+	for (int depth = 0; fd >= 0 && depth < MAX_SCRIPTS; depth++) {
+		const char *next;
+		int privileged;
 
-		if (fd < 0)
-			return 0;
 		read_head(fd, head);
 		next = interpreter_of(head);
 		privileged = next == NULL && changes_identity(fd);
 		close(fd);
 		if (next == NULL)
 			return privileged;
-		snprintf(name, sizeof name, "%s", next);
+		fd = open_program(dirfd, next);
 	}
+	if (fd >= 0)
+		close(fd);
 	return 0;
 }
 
@@ -122,13 +120,16 @@ int refuse_file(const char *path, struct hark_err *err)
 int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
 		    struct hark_err *err)
 {
-	enum { CS_64 = 0x33 };
 	int fd = proc_open(pid, 0, "exe", O_RDONLY | O_NONBLOCK);
 
 	if (fd < 0)
-		return err_set(err, HARK_EREFUSE, errno,
-			       "the program may be executed but not read, so "
-			       "the kernel forbids looking into it");
+		return err_set(err, HARK_EREFUSE, errno, "%s",
+			       errno == EACCES
+				   ? "the program may be executed but not "
+				     "read, so the kernel forbids looking "
+				     "into it"
+				   : "cannot find the program in /proc (is it "
+				     "mounted here?)");
 	close(fd);
 	if (regs->cs != CS_64)
 		return err_set(err, HARK_ENOEXEC, ENOEXEC,
@@ -138,51 +139,93 @@ int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
 
 /* -- Processes -- */
 
-static int traced(pid_t pid)
+static int traced(pid_t pid, pid_t tid)
 {
 	uint64_t tracer = 0;
 
-	return proc_status(pid, 0, "TracerPid", 10, &tracer) == 0 &&
+	return proc_status(pid, tid, "TracerPid", 10, &tracer) == 0 &&
 	       tracer != 0;
 }
 
-int refuse_process(pid_t pid, struct hark_err *err)
+static int refuse_id(pid_t pid, struct hark_err *err)
 {
-	uint64_t seccomp = 0;
-	char state = proc_state(pid, 0);
+	uint64_t tgid, size;
 
 	if (pid == getpid())
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d is hark itself", pid);
-	switch (state) {
-	case 0:
+	if (proc_status(getpid(), 0, "Pid", 10, &tgid) < 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "/proc is not mounted here, and hark needs it");
+	if (proc_status(pid, 0, "Tgid", 10, &tgid) < 0)
 		return err_set(err, HARK_EGONE, ESRCH, "there is no process %d",
 			       pid);
-	case 'Z':
-	case 'X':
+	if (tgid != (uint64_t)pid)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "%d is a thread of process %d; attach to that "
+			       "(-p %d)",
+			       pid, (int)tgid, (int)tgid);
+	if (proc_living(pid) == 0)
 		return err_set(err, HARK_EGONE, ESRCH, "process %d has ended",
 			       pid);
-	case 'T':
+	if (proc_status(pid, proc_living(pid), "VmSize", 10, &size) < 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "process %d belongs to the kernel: there is no "
+			       "program in it",
+			       pid);
+	return 0;
+}
+
+int refuse_process(pid_t pid, struct hark_err *err)
+{
+	pid_t tid;
+
+	if (refuse_id(pid, err) < 0)
+		return -1;
+	tid = proc_living(pid);
+	if (proc_state(pid, tid) == 'T')
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d is stopped; let it go on first "
 			       "(kill -CONT %d)",
 			       pid, pid);
-	default:
-		break;
-	}
-	if (traced(pid))
-		return refuse_explain(pid, EPERM, err);
-	if (proc_status(pid, 0, "Seccomp", 10, &seccomp) == 0 && seccomp != 0)
+	if (traced(pid, tid))
+		return refuse_explain(pid, tid, EPERM, err);
+	return 0;
+}
+
+/* Filters are inherited and never taken away: a thread that has as many as
+ * hark lives in the same container, and may do what hark may. */
+static int sandboxed(pid_t pid, pid_t tid)
+{
+	enum { STRICT = 1 };
+	uint64_t mode = 0, theirs = 1, ours = 0;
+
+	if (proc_status(pid, tid, "Seccomp", 10, &mode) < 0 || mode == 0)
+		return 0;
+	proc_status(pid, tid, "Seccomp_filters", 10, &theirs);
+	proc_status(getpid(), 0, "Seccomp_filters", 10, &ours);
+	return mode == STRICT || theirs != ours;
+}
+
+int refuse_thread(pid_t pid, pid_t tid, const struct user_regs_struct *regs,
+		  struct hark_err *err)
+{
+	if (sandboxed(pid, tid))
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d has a seccomp sandbox, which may "
 			       "kill it for hark's system calls; start it "
 			       "with hark instead",
 			       pid);
+	if (regs->cs != CS_64)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "thread %d of process %d runs 32-bit code just "
+			       "now",
+			       tid, pid);
 	return 0;
 }
 
 /* The reasons for EPERM, most certain first; NULL: none of these. */
-static const char *why_denied(pid_t pid)
+static const char *why_denied(pid_t pid, pid_t tid)
 {
 	long scope = proc_number("/proc/sys/kernel/yama/ptrace_scope");
 	uint64_t uid = geteuid();
@@ -190,7 +233,7 @@ static const char *why_denied(pid_t pid)
 	struct stat st;
 
 	proc_status(pid, 0, "Uid", 10, &uid);
-	if (traced(pid))
+	if (traced(pid, tid))
 		return "another debugger or tracer is attached to it (see "
 		       "TracerPid in its status)";
 	if (scope == 3)
@@ -215,7 +258,7 @@ static const char *why_denied(pid_t pid)
 	return NULL;
 }
 
-int refuse_explain(pid_t pid, int e, struct hark_err *err)
+int refuse_explain(pid_t pid, pid_t tid, int e, struct hark_err *err)
 {
 	const char *why;
 
@@ -225,7 +268,7 @@ int refuse_explain(pid_t pid, int e, struct hark_err *err)
 		return err_set(err, HARK_EDENIED, e,
 			       "cannot attach to process %d: %s", pid,
 			       strerror(e));
-	why = why_denied(pid);
+	why = why_denied(pid, tid);
 	return err_set(err, HARK_EDENIED, e, "cannot attach to process %d: %s",
 		       pid,
 		       why != NULL ? why

@@ -27,8 +27,11 @@ int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
 
 /* May this running process be entered? Asked before it is touched. */
 int refuse_process(pid_t pid, struct hark_err *err);
+/* May this thread of it, which hark holds, be sent through the image? */
+int refuse_thread(pid_t pid, pid_t tid, const struct user_regs_struct *regs,
+		  struct hark_err *err);
 
-/* The kernel answered PTRACE_SEIZE of pid with errno e: why, and what now? */
-int refuse_explain(pid_t pid, int e, struct hark_err *err);
+/* The kernel answered PTRACE_SEIZE of a thread with errno e: why? */
+int refuse_explain(pid_t pid, pid_t tid, int e, struct hark_err *err);
 
 #endif

@@ -135,9 +135,26 @@ int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 {
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return ptrace_failed(err, tid, "interrupt");
-	if (ptrace(PTRACE_CONT, tid, 0, 0) < 0)
+	if (ptrace(PTRACE_CONT, tid, 0, 0) < 0 && errno != ESRCH)
 		return ptrace_failed(err, tid, "continue");
 	return await(tid, deadline_ns, err);
+}
+
+int tracee_to_call(pid_t tid, int64_t deadline_ns, struct hark_err *err)
+{
+	int status, deliver = 0;
+
+	do {
+		if (ptrace(PTRACE_SYSCALL, tid, 0, (long)deliver) < 0)
+			return ptrace_failed(err, tid, "continue");
+		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+			return -1;
+		if (!WIFSTOPPED(status))
+			return err_set(err, HARK_EGONE, 0,
+				       "thread %d ended meanwhile", tid);
+		deliver = tracee_event(status) == 0 ? WSTOPSIG(status) : 0;
+	} while (!tracee_is_syscall_stop(status));
+	return 0;
 }
 
 /* -- Looking -- */

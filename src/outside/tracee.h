@@ -33,8 +33,15 @@ int tracee_stopped(pid_t tid, struct hark_err *err);
 void tracee_pause(int round);
 
 /* Bring a stopped thread from wherever it is (a system call stop, say) to a
- * PTRACE_EVENT_STOP without letting it run an instruction of its own. */
+ * PTRACE_EVENT_STOP without letting it run an instruction of its own; one that
+ * runs after all is stopped where it is. */
 int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err);
+
+/* From a stop on to the next system call stop, for a thread whose signals are
+ * all blocked. SIGSTOP cannot be: it is delivered, so that the kernel and all
+ * who ask it know that the process is stopped, and the thread goes on all the
+ * same; when it is let go, it stops, unless SIGCONT has come meanwhile. */
+int tracee_to_call(pid_t tid, int64_t deadline_ns, struct hark_err *err);
 
 int tracee_get_regs(pid_t tid, struct user_regs_struct *out,
 		    struct hark_err *err);

@@ -1,16 +1,23 @@
-/* tests/guests/refuses.c - a process that cannot be entered, by its argument.
+/* tests/guests/refuses.c - a process that cannot be entered, or only just, by
+ * its argument.
  *
- *   refuses dumpable | seccomp | stopped | nofile
+ *   refuses dumpable | seccomp | stopped | nofile | thread | compat | novdso |
+ *           moved | leader
  *
  * It says "ready", waits until its input ends, and says "fine". */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -46,23 +53,104 @@ static void use_all_descriptors(void)
 	}
 }
 
+/* The other thread alone has the sandbox. */
+static void *in_sandbox(void *arg)
+{
+	sandbox();
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* 32-bit code in a 64-bit process, as Wine runs it: `1: jmp 1b`. */
+static void *in_compat_mode(void *arg)
+{
+	enum { CS_32 = 0x23 };
+	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	memcpy(code, "\xeb\xfe", 2);
+	__asm__ volatile("push %0\n"
+			 "push %1\n"
+			 "lretq\n"
+			 :
+			 : "r"((uint64_t)CS_32), "r"(code)
+			 : "memory");
+	return arg;
+}
+
+/* Whatever is mapped where the vdso was is no vdso. */
+static void without_vdso(void)
+{
+	void *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
+
+	if (mmap(vdso, 8192, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != vdso)
+		exit(2);
+}
+
+/* As checkpoint and restore do. */
+static void with_moved_vdso(void)
+{
+	void *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
+	void *to =
+	    mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mremap(vdso, 8192, 8192, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		exit(2);
+}
+
+static int wait_for_end(void)
+{
+	char c;
+
+	while (read(0, &c, 1) > 0) {
+	}
+	puts("fine");
+	fflush(stdout);
+	return 0;
+}
+
+static void *instead_of_main(void *arg)
+{
+	(void)arg;
+	exit(wait_for_end());
+}
+
+static void start(void *(*run)(void *))
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, run, NULL) != 0)
+		exit(2);
+	usleep(20000);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
-	char c;
 
 	if (strcmp(how, "dumpable") == 0)
 		forbid_dumps();
 	if (strcmp(how, "seccomp") == 0)
 		sandbox();
+	if (strcmp(how, "thread") == 0)
+		start(in_sandbox);
+	if (strcmp(how, "compat") == 0)
+		start(in_compat_mode);
+	if (strcmp(how, "novdso") == 0)
+		without_vdso();
+	if (strcmp(how, "moved") == 0)
+		with_moved_vdso();
 	puts("ready");
 	fflush(stdout);
 	if (strcmp(how, "nofile") == 0)
 		use_all_descriptors();
 	if (strcmp(how, "stopped") == 0)
 		raise(SIGSTOP);
-	while (read(0, &c, 1) > 0) {
+	if (strcmp(how, "leader") == 0) {
+		start(instead_of_main);
+		pthread_exit(NULL);
 	}
-	puts("fine");
-	return 0;
+	return wait_for_end();
 }
