@@ -2,9 +2,9 @@
 # What cannot or must not be entered is left alone, with a line that says why.
 . "$(dirname "$0")/lib.sh"
 
-plan 30
+plan 31
 if [ "$(id -u)" != 0 ]; then
-	for i in $(seq 30); do
+	for i in $(seq 31); do
 		skip "refusal $i" "setting the scene needs root"
 	done
 	exit
@@ -52,6 +52,12 @@ like "... unobserved, as one line says" "$err" \
 try as_nobody ./hark run --native -q -f -- sh -c './script; exec ./sgid'
 is "... through a script and by exec, too" "$out" "euid 0 egid 65534
 euid 65534 egid 0"
+
+long=.
+for _ in 1 2 3; do long+=/$(printf 'd%.0s' $(seq 120)); done
+mkdir -p "$long" && chmod -R 755 ./ddd* && cp suid "$long/suid" && chmod 4755 "$long/suid"
+is "... and under a long name" \
+	"$(as_nobody ./hark run --native -q -f -- sh -c "$long/suid")" "$(as_nobody ./suid)"
 
 # -- Processes --
 
