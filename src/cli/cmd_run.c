@@ -169,8 +169,9 @@ static int wait_child(pid_t pid)
 }
 
 /* Until nobody is left. While the program itself lives, signals are meant for
- * it, and only a second SIGINT or SIGTERM lets everybody go; when it has ended
- * (or is not ours) and others go on, the first does. */
+ * it: ^C as often as one likes, and only a second SIGINT or SIGTERM that is
+ * sent to hark lets everybody go. When it has ended (or is not ours) and
+ * others go on, the first does. */
 static int wait_followed(struct follow *f, int is_child)
 {
 	int stops = 0, status;
@@ -181,9 +182,10 @@ static int wait_followed(struct follow *f, int is_child)
 		int sig = supervise_wait(lives ? follow_root(f) : 0,
 					 more == FOLLOW_ON);
 
-		if (sig != SIGINT && sig != SIGTERM)
+		if (abs(sig) != SIGINT && abs(sig) != SIGTERM)
 			continue;
-		if (!lives || ++stops == 2)
+		stops += sig > 0;
+		if (!lives || stops == 2)
 			break;
 	}
 	status = follow_exit_status(f);

@@ -102,11 +102,29 @@ int proc_cpu(pid_t pid)
 	return at == NULL ? -1 : (int)strtol(at, NULL, 10);
 }
 
+/* One line of maps, if it is of that name: looked at from its end, because
+ * most are not, and there may be thousands. */
+static int parse_mapping(const char *line, size_t len, const char *name,
+			 struct proc_map *out)
+{
+	size_t tail = strlen(name);
+	char prot[8];
+	int at = 0;
+
+	if (len < tail || strcmp(line + len - tail, name) != 0 ||
+	    sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &out->start, &out->end,
+		   prot, &at) < 3)
+		return -1;
+	out->executable = prot[2] == 'x';
+	return at > 0 && strcmp(line + at, name) == 0 ? 0 : -1;
+}
+
 int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 		 struct proc_map *out)
 {
 	char path[PATH_SIZE], *line = NULL;
 	size_t size = 0;
+	ssize_t len;
 	int rc = -1;
 	FILE *f;
 
@@ -114,17 +132,13 @@ int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 	f = fopen(path, "re");
 	if (f == NULL)
 		return -1;
-	while (rc < 0 && getline(&line, &size, f) > 0) {
+	while (rc < 0 && (len = getline(&line, &size, f)) > 0) {
 		struct proc_map m;
-		char prot[8];
-		int at = 0;
 
-		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &m.start, &m.end,
-			   prot, &at) < 3 ||
-		    at == 0 || m.start < from || strcmp(line + at, name) != 0)
+		line[--len] = '\0'; /* the newline */
+		if (parse_mapping(line, (size_t)len, name, &m) < 0 ||
+		    m.start < from)
 			continue;
-		m.executable = prot[2] == 'x';
 		*out = m;
 		rc = 0;
 	}

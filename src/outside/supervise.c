@@ -56,7 +56,7 @@ static void pass_on(pid_t pid, siginfo_t *info)
 {
 	if (info->si_code == SI_QUEUE) /* with the value that came with it */
 		syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info);
-	else if (info->si_code == SI_USER || info->si_code == SI_TKILL)
+	else
 		kill(pid, info->si_signo);
 }
 
@@ -73,6 +73,8 @@ int supervise_wait(pid_t pid, int wait)
 	} while (sig < 0 && errno == EINTR);
 	if (sig <= 0 || sig == SIGCHLD || info.si_pid == getpid())
 		return 0;
+	if (info.si_code > 0)
+		return -sig;
 	if (pid != 0)
 		pass_on(pid, &info);
 	return sig;

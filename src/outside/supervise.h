@@ -20,9 +20,9 @@ void supervise_begin(struct supervise *s);
 void supervise_end(const struct supervise *s);
 
 /* Waits for the next signal (or, if wait is 0, only looks): none, SIGCHLD, or
- * one that hark's own writing raised, returns 0. One that somebody sent to hark
- * is passed on to pid (if not 0) and returned; one that the terminal sent has
- * reached the program too, and is only returned. */
+ * one that hark's own writing raised, returns 0. One that somebody sent to
+ * hark is passed on to pid (if not 0) and returned; one that the terminal sent
+ * has reached the program too, and is returned as a negative number. */
 int supervise_wait(pid_t pid, int wait);
 
 /* Ends hark as the program ended: the same status, or the same signal (but

@@ -4,7 +4,7 @@
 # the program does not notice.
 . "$(dirname "$0")/lib.sh"
 
-plan 25
+plan 27
 
 # wait_for TEXT FILE: until it stands there.
 wait_for() {
@@ -75,6 +75,63 @@ ok "the program is ready" wait_for ready out
 wait $pid
 is "a queued signal to hark reaches it with its value" "$(tail -n 1 out)" \
 	"code -1 value 42"
+
+# At a terminal ^C is the program's, as often as one likes; ^Z stops both (a
+# shell must be in between: nobody could continue an orphan).
+cat >terminal.py <<'P'
+import os, pty, signal, sys, time
+def state(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0].upper()
+def shell():
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(sys.argv[1], sys.argv[1:])
+    status = os.waitpid(job, os.WUNTRACED)[1]
+    child = int(open(f"/proc/{job}/task/{job}/children").read().split()[0])
+    while state(child) != "T":
+        time.sleep(0.01)
+    print("stopped", os.WIFSTOPPED(status), flush=True)
+    os.killpg(job, signal.SIGCONT)
+    print("status", os.waitstatus_to_exitcode(os.waitpid(job, 0)[1]))
+pid, fd = pty.fork()
+if pid == 0:
+    shell()
+    sys.exit(0)
+out = b""
+def until(text):
+    global out
+    while text not in out:
+        out += os.read(fd, 1000)
+until(b"up")
+for i in range(3):
+    out = b""
+    os.write(fd, b"\x03")
+    until(b"INT\r\n")
+os.write(fd, b"\x1a")
+until(b"stopped")
+open("stop", "w")
+until(b"status 4")
+print("well")
+P
+cat >program.py <<'P'
+import os, signal, time
+signal.signal(signal.SIGINT, lambda *_: os.write(1, b"INT\n"))
+os.write(1, b"up\n")
+while not os.path.exists("stop"):
+    time.sleep(0.02)
+os._exit(4)
+P
+for mode in "" -f; do
+	rm -f stop
+	try timeout -s KILL 30 /usr/bin/python3 terminal.py "$HARK" run --native $mode -- \
+		/usr/bin/python3 program.py
+	is "a terminal's ^C and ^Z${mode:+ with -f}" "$out" well
+done
 
 # As nobody every system call stops; twenty processes that make nothing else
 # must not keep hark from its own signals.
