@@ -168,23 +168,26 @@ fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 include tools/x86/x86.mk
 include tests/x86/relocate.mk
 
+# What a person types does all of its set-up itself, and uses all CPUs.
+BUILD_ALL := $(MAKE) --no-print-directory -j$(shell nproc)
 check: setup
-	$(MAKE) all unit guests whole
-	$(MAKE) M=asan all unit
-	$(MAKE) CC=clang all unit whole
-	$(MAKE) fuzzers
+	$(BUILD_ALL) all unit guests whole
+	$(BUILD_ALL) M=asan all unit
+	$(BUILD_ALL) CC=clang all unit whole
+	$(BUILD_ALL) fuzzers
 	tools/check-all
 
 demo: setup
-	$(MAKE) all $(BUILD)/guests/hello
+	$(BUILD_ALL) all $(BUILD)/guests/hello
 	tools/demo
 
 bench: setup
-	$(MAKE) all guests
+	$(BUILD_ALL) all guests
 	bench/run
+	bench/door
 
 setup:
-	tools/setup $(if $(filter check bench,$(MAKECMDGOALS)),check,build)
+	tools/setup $(or $(filter check bench,$(MAKECMDGOALS)),build)
 
 # -- Static checks ------------------------------------------------------------
 
