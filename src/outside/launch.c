@@ -238,40 +238,60 @@ static int start_child(const struct launch *plan, const char *path, pid_t *out,
 	return rc;
 }
 
-/* The shell's process: name hark's work as our tracer, then wait for it. */
+/* The shell's process: names hark's work as its tracer, then waits for it to
+ * be seized. */
 static _Noreturn void become_beside(const struct launch *plan, const char *path,
-				    pid_t child, int its_name, struct pipes *p)
+				    int its_name, struct pipes *p)
 {
 	pid_t tracer = 0;
 
-	waitpid(child, NULL, 0); /* it leaves at once */
 	if (read(its_name, &tracer, sizeof tracer) == sizeof tracer)
 		prctl(PR_SET_PTRACER, tracer, 0, 0, 0); /* EINVAL: no Yama */
 	close(its_name);
 	become(plan, path, p);
 }
 
+/* A grandchild, so that the program has no child it did not make. 0 there, 1
+ * in the shell's process, -1 if there is none. */
+static int fork_twice(void)
+{
+	pid_t child = fork(), grandchild;
+	int status = 0;
+
+	if (child < 0)
+		return -1;
+	if (child > 0) {
+		waitpid(child, &status, 0); /* it leaves at once */
+		errno = WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
+		return errno == 0 ? 1 : -1;
+	}
+	grandchild = fork();
+	if (grandchild != 0)
+		_exit(grandchild < 0 ? errno : 0);
+	return 0;
+}
+
 static int start_beside(const struct launch *plan, const char *path, pid_t *out,
 			struct hark_err *err)
 {
-	pid_t program = getpid(), child, me;
-	int name[2], rc;
+	pid_t program = getpid(), me;
+	int name[2] = {-1, -1}, rc, who;
 	struct pipes p;
 
 	if (pipes_open(&p, err) < 0)
 		return -1;
-	if (pipe2(name, O_CLOEXEC) < 0 || (child = fork()) < 0) {
+	if (pipe2(name, O_CLOEXEC) < 0 || (who = fork_twice()) < 0) {
 		rc = err_set(err, HARK_ENOMEM, errno, "cannot fork: %s",
 			     strerror(errno));
+		close(name[0]);
+		close(name[1]);
 		pipes_close(&p);
 		return rc;
 	}
-	if (child != 0) {
+	if (who > 0) {
 		close(name[1]);
-		become_beside(plan, path, child, name[0], &p);
+		become_beside(plan, path, name[0], &p);
 	}
-	if (fork() != 0)
-		_exit(0);
 	setsid(); /* no ^C for us */
 	me = getpid();
 	close(name[0]);

@@ -53,7 +53,7 @@ printf '#!/bin/sh\necho "$0" "$@"; exit 4\n' >shell
 printf 'echo no interpreter "$1"; exit 6\n' >bare
 chmod +x script shell bare
 
-plan 33
+plan 35
 
 MODE=()
 for kind in pie nopie static staticpie musl muslstatic script shell; do
@@ -147,3 +147,15 @@ read -r shell program status <<<"$(sh -c 'echo $$
 exec "$1" run --native -q -D -- sh -c "echo \$\$; exit 3"' sh "$HARK" | tr '\n' ' ';
 	echo "${PIPESTATUS[0]}")"
 is "-D keeps the pid that the shell gave" "$program $status" "$shell 3"
+if [ "$(id -u)" = 0 ]; then
+	cp "$HARK" hark-copy && chmod 755 . hark-copy
+	for n in 1 2; do
+		try timeout -s KILL 20 setpriv --reuid=65533 --regid=65533 --clear-groups \
+			prlimit --nproc=$n ./hark-copy run --native -D -- echo ran
+		is "-D with room for $n process says that it cannot fork" "$status:$out:$err" \
+			"125::hark: cannot fork: Resource temporarily unavailable"
+	done
+else
+	skip "-D with room for 1 process says that it cannot fork" "not root"
+	skip "-D with room for 2 process says that it cannot fork" "not root"
+fi
