@@ -113,12 +113,13 @@ const uint8_t *bytes_need(struct bytes *b, uint64_t offset, uint64_t len,
 	return b->view + offset;
 }
 
-const char *bytes_text(struct bytes *b, uint64_t offset, struct hark_err *err)
+const char *bytes_text(struct bytes *b, uint64_t offset, uint64_t max,
+		       struct hark_err *err)
 {
-	uint64_t len = 0;
+	uint64_t len = 0, rest = offset < b->len ? b->len - offset : 0;
 
-	while (offset < b->len && len < b->len - offset) {
-		uint64_t rest = b->len - offset;
+	rest = rest < max ? rest : max;
+	while (len < rest) {
 		uint64_t want = len + TEXT_STEP < rest ? len + TEXT_STEP : rest;
 		const uint8_t *at = bytes_need(b, offset, want, err);
 

@@ -48,7 +48,8 @@ void bytes_fini(struct bytes *b);
  * NULL with err filled. */
 const uint8_t *bytes_need(struct bytes *b, uint64_t offset, uint64_t len,
 			  struct hark_err *err);
-/* The string at offset, its NUL inside the bytes, or NULL. */
-const char *bytes_text(struct bytes *b, uint64_t offset, struct hark_err *err);
+/* The string at offset, if its NUL is among the next max bytes; or NULL. */
+const char *bytes_text(struct bytes *b, uint64_t offset, uint64_t max,
+		       struct hark_err *err);
 
 #endif

@@ -4,10 +4,16 @@
  * C2  A program's rows ascend; it cannot tell more rows than it has bytes.
  * C3  State remembered is bounded (REMEMBERED); one level deeper is an error
  *     of that FDE, as is an instruction that is not known: its length is not
- *     known either, and the rest would be noise. */
+ *     known either, and the rest would be noise.
+ * C4  A CIE is short: FDEs may refer to two of them in turn, and each turn
+ *     reads one again. */
 #include "image/cfi_priv.h"
 
-enum { REMEMBERED = 16 };
+enum {
+	REMEMBERED = 16,
+	EXPR_LEN_MAX = 256, /* real ones have some 20 bytes */
+	CIE_LEN_MAX = 1024, /* C4; real ones have some 30 */
+};
 
 /* Pointer encodings. ORDER dw_pe: the numbers are the ABI's. */
 enum {
@@ -225,7 +231,7 @@ static void set_expression(struct program *p, struct frame_cell *cell,
 	uint64_t len = cursor_uleb(&p->c);
 	uint64_t offset = offset_in(p->cfi, p->c.at);
 
-	if (len > UINT16_MAX || offset > INT32_MAX)
+	if (len > EXPR_LEN_MAX || offset > INT32_MAX)
 		cursor_fail(&p->c);
 	cursor_skip(&p->c, len);
 	*cell = (struct frame_cell){.how = (uint8_t)how,
@@ -510,7 +516,8 @@ static bool read_cie(const struct cfi *cfi, uint64_t offset,
 	uint8_t version;
 
 	*cie = (struct cfi_cie){.offset = offset, .address_len = 8};
-	if (!read_entry(cfi, offset, &e) || !e.is_cie)
+	if (!read_entry(cfi, offset, &e) || !e.is_cie ||
+	    cursor_left(&e.body) > CIE_LEN_MAX)
 		return false;
 	version = cursor_u8(&e.body);
 	letters = cursor_text(&e.body);

@@ -17,7 +17,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define SYSTEM_DIR "/usr/lib/debug"
+#define SYSTEM_DIR  "/usr/lib/debug"
+#define CRC_LEN_MAX ((uint64_t)4 << 30) /* some seconds */
 
 /* Opens path if it is an ELF file that accept says belongs here. */
 static struct elf *try_path(struct image *im, const char *path, int fd,
@@ -132,6 +133,8 @@ static bool has_crc(struct elf *e, uint32_t crc)
 	uint64_t at = 0, len = e->in.src.len;
 	uLong sum = crc32(0, NULL, 0);
 
+	if (len > CRC_LEN_MAX)
+		return false;
 	while (at < len) {
 		size_t n = len - at < sizeof buffer ? (size_t)(len - at)
 						    : sizeof buffer;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-	TREE_MAX = 200000, /* nodes of a name, printed as a tree */
+	TREE_MAX = 32768,  /* nodes of a name, printed as a tree */
 	PAIRS_MAX = 16384, /* M3: 1 MiB of stack */
 	VERSION_MAX = 128, /* bytes of a symbol's version */
 };

@@ -4,8 +4,10 @@
  *     ends, so the list of units is no longer than the section.
  * U2  Reading the list touches each header and root entry, nothing else.
  * U3  Ranges of units are bounded by the sections that they come from.
- * U4  Finding the declaration of a root means to read its table up to there.
- *     Units may share a table, so what is read in all is bounded. */
+ * U4  Units may share tables, entries may share lists and strings: a small
+ *     file can ask for much work. So there is a sum of work that one question
+ *     may cause (dw_begin), in proportion to the file, and all who follow a
+ *     reference pay from it (dw_spend). Who cannot pay finds nothing. */
 #include "image/dw_priv.h"
 
 #include <limits.h>
@@ -17,7 +19,7 @@ enum {
 	ROOT_ATTRS = 64,    /* attributes of a root */
 	DECL_WINDOW = 4096, /* bytes of its table, at first */
 };
-enum { SCAN_FREE = 64 << 20, SCAN_TIMES = 16 }; /* U4 */
+
 enum { FORM_IMPLICIT_CONST = 0x21 };
 
 int dw_no_memory(const struct dw *d, struct hark_err *err)
@@ -25,6 +27,30 @@ int dw_no_memory(const struct dw *d, struct hark_err *err)
 	return err_set(err, HARK_ENOMEM, 0,
 		       "%s: no memory for its debug information",
 		       elf_name(d->elf));
+}
+
+/* What a file needs to be read once, many times over. */
+enum { WORK_FREE = 256 << 20, WORK_TIMES = 64 };
+
+void dw_begin(struct image_file *f)
+{
+	uint64_t len = f->elf->in.src.len;
+
+	if (f->debug != NULL)
+		len += f->debug->in.src.len;
+	f->work_left = WORK_FREE + WORK_TIMES * len;
+}
+
+bool dw_spend(struct dw *d, uint64_t n)
+{
+	uint64_t *left = &d->file->work_left;
+
+	if (*left < n) {
+		*left = 0;
+		return false;
+	}
+	*left -= n;
+	return true;
 }
 
 struct cursor dw_window(struct dw *d, enum dw_section s, uint64_t offset,
@@ -95,9 +121,8 @@ static bool find_decl(struct dw_unit *u, uint64_t code, struct root *r)
 	for (uint64_t n = DECL_WINDOW; found < 0; n *= 4) {
 		struct cursor c = dw_window(d, DWARF_ABBREV, u->abbrev, n);
 
-		if (d->scan_left < cursor_left(&c))
+		if (!dw_spend(d, cursor_left(&c)))
 			return false; /* U4 */
-		d->scan_left -= cursor_left(&c);
 		found = scan_table(c, code, r);
 		if (n >= d->section[DWARF_ABBREV]->len)
 			break;
@@ -327,7 +352,7 @@ static struct dw *dw_open(struct image_file *f, struct elf *e, bool own,
 		dw_free(d);
 		return NULL;
 	}
-	d->scan_left = SCAN_FREE + SCAN_TIMES * d->section[DWARF_ABBREV]->len;
+
 	rc = read_units(d, &ranges);
 	if (rc == 0)
 		rc = dw_flatten(heap, &ranges, &d->steps);
@@ -377,14 +402,14 @@ struct dw *dw_of(struct image_file *f, struct hark_err *err)
 
 	if (f->dwarf != NULL)
 		return f->dwarf;
-	e = f->dw_bad ? NULL : image_file_dwarf(f);
+	e = f->dwarf_bad ? NULL : image_file_dwarf(f);
 	if (e == NULL) {
 		err_set(err, HARK_ENOENT, 0, "%s: has no debug information",
 			f->name);
 		return NULL;
 	}
 	f->dwarf = dw_open(f, e, false, false, err);
-	f->dw_bad = f->dwarf == NULL;
+	f->dwarf_bad = f->dwarf == NULL;
 	return f->dwarf;
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { WINDOW = 4096, TABLES_MAX = 1 << 16 };
+enum { WINDOW = 4096, TABLES_MAX = 1 << 16, ATTRS_MAX = 256 };
 enum { FORM_IMPLICIT_CONST = 0x21 };
 
 static void table_free(struct dw *d, struct dw_abbrevs *a)
@@ -42,6 +42,10 @@ static bool read_attrs(struct dw *d, struct dw_abbrevs *a, struct dw_decl *decl,
 
 		if (c->bad || (name == 0 && form == 0))
 			return true;
+		if (decl->n == ATTRS_MAX) {
+			cursor_fail(c);
+			return true;
+		}
 		new = vec_push(&a->attrs, d->heap);
 		if (new == NULL)
 			return false;
@@ -117,6 +121,8 @@ struct dw_abbrevs *dw_abbrevs_at(struct dw *d, uint64_t offset,
 	for (uint64_t window = WINDOW; whole == 0; window *= 4) {
 		struct cursor c = dw_window(d, DWARF_ABBREV, offset, window);
 
+		if (!dw_spend(d, cursor_left(&c)))
+			break;
 		whole = read_table(d, a, c, sizes);
 		if (window >= len)
 			break;

@@ -53,6 +53,8 @@ enum {
 	FORM_GNU_STRP_ALT = 0x1f21,
 };
 
+enum { TEXT_LEN_MAX = 64 * 1024 }; /* a longer one is no name */
+
 /* How many bytes a form has: a number, or one of these. */
 enum {
 	LEN_ULEB = -1,
@@ -228,8 +230,12 @@ struct dw_value dw_read(struct cursor *c, uint64_t form, int64_t implicit,
 
 static const char *text_at(struct dw *d, enum dw_section s, uint64_t offset)
 {
-	return d->section[s] != NULL ? bytes_text(d->section[s], offset, NULL)
-				     : NULL;
+	const char *text;
+
+	if (d->section[s] == NULL)
+		return NULL;
+	text = bytes_text(d->section[s], offset, TEXT_LEN_MAX, NULL);
+	return text != NULL && dw_spend(d, strlen(text)) ? text : NULL;
 }
 
 /* Number i of an array of len-byte numbers at base. */

@@ -127,6 +127,10 @@ static int read_new_table(struct dw_unit *u, struct header *h,
 		const char *path = NULL;
 		uint64_t dir = 0;
 
+		if (!dw_spend(u->d, 1 + f.n)) {
+			cursor_fail(&h->c);
+			break;
+		}
 		for (unsigned k = 0; k < f.n; k++) {
 			struct dw_value v =
 			    dw_read(&h->c, f.form[k], 0, h->sizes, 0);

@@ -290,10 +290,15 @@ struct dw {
 	} units;		    /* by offset; fixed once read */
 	struct dw_steps steps;	    /* code, to index of unit */
 	struct dw_abbrevs *abbrevs; /* owned */
-	uint64_t scan_left; /* bytes of tables that may be read for roots */
-	struct dw *shared;  /* owned: dwz's common file */
+
+	struct dw *shared; /* owned: dwz's common file */
 	bool shared_sought;
 };
+
+/* A question begins: it may cause so much work and no more. */
+void dw_begin(struct image_file *f);
+/* Does n steps of it; false if there are none left. */
+bool dw_spend(struct dw *d, uint64_t n);
 
 /* The debug information of a file, opened once; NULL with err. */
 struct dw *dw_of(struct image_file *f, struct hark_err *err);

@@ -126,8 +126,11 @@ static void read_list(struct reader *r, struct dw *d, enum dw_section section,
 		r->base = base;
 		r->out->n = r->n_before;
 		r->c = dw_window(d, section, offset, window);
-		while (!r->done && !r->full && !r->c.bad)
+		while (!r->done && !r->full && !r->c.bad) {
+			if (!dw_spend(d, 1))
+				return;
 			section == DWARF_RANGES ? read_pair(r) : read_rle(r);
+		}
 		if (window >= len)
 			break;
 	}

@@ -152,7 +152,7 @@ static int pass_one(struct pass *p)
 		return 1;
 	}
 	decl = dw_decl_of(p->u->abbrevs, code);
-	if (decl == NULL)
+	if (decl == NULL || !dw_spend(p->u->d, 1 + decl->n))
 		return 0;
 	if (decl->tag == TAG_SUBPROGRAM ||
 	    decl->tag == TAG_INLINED_SUBROUTINE) {

@@ -45,6 +45,10 @@ static bool offset_of(const struct elf *e, uint64_t addr, uint64_t *offset,
 				continue;
 			*offset = a - p->p_vaddr + p->p_offset;
 			*left = p->p_filesz - (a - p->p_vaddr);
+			if (*offset >= e->in.src.len)
+				return false;
+			if (*left > e->in.src.len - *offset)
+				*left = e->in.src.len - *offset;
 			return true;
 		}
 	}
@@ -70,48 +74,58 @@ static void read_dynamic(struct elf *e, uint64_t *d)
 
 /* -- How many symbols -- */
 
-static uint32_t u32_at(struct elf *e, uint64_t offset)
+static uint32_t u32_at(struct bytes *b, uint64_t offset)
 {
+	const uint8_t *at = bytes_need(b, offset, sizeof(uint32_t), NULL);
 	uint32_t v = 0;
 
-	elf_read(e, offset, &v, sizeof v, NULL);
+	if (at != NULL)
+		memcpy(&v, at, sizeof v);
 	return v;
 }
 
 /* The last chain of the hash table ends at the last symbol. */
-static uint64_t count_by_gnu_hash(struct elf *e, uint64_t at, uint64_t left)
+static uint64_t count_by_gnu_hash(struct bytes *b)
 {
-	uint32_t buckets = u32_at(e, at), first = u32_at(e, at + 4);
-	uint32_t bloom = u32_at(e, at + 8), last = 0;
+	uint32_t buckets = u32_at(b, 0), first = u32_at(b, 4);
+	uint32_t bloom = u32_at(b, 8), last = 0;
 	uint64_t bucket = 16 + (uint64_t)bloom * 8;
 	uint64_t chain = bucket + (uint64_t)buckets * 4;
 
-	if (chain > left)
+	if (chain > b->len)
 		return 0;
 	for (uint32_t i = 0; i < buckets; i++) {
-		uint32_t v = u32_at(e, at + bucket + (uint64_t)i * 4);
+		uint32_t v = u32_at(b, bucket + (uint64_t)i * 4);
 
 		last = v > last ? v : last;
 	}
 	if (last < first)
 		return first;
-	for (chain += (uint64_t)(last - first) * 4; chain + 4 <= left;
+	for (chain += (uint64_t)(last - first) * 4; chain + 4 <= b->len;
 	     chain += 4, last++)
-		if ((u32_at(e, at + chain) & 1) != 0)
+		if ((u32_at(b, chain) & 1) != 0)
 			return (uint64_t)last + 1;
 	return 0;
 }
 
+static uint64_t count_by(struct elf *e, uint64_t addr, bool gnu)
+{
+	uint64_t offset, left, n;
+	struct bytes b;
+
+	if (addr == 0 || !offset_of(e, addr, &offset, &left) ||
+	    bytes_init(&b, &e->budget.heap, &e->in.src, offset, left, NULL) < 0)
+		return 0;
+	n = gnu ? count_by_gnu_hash(&b) : u32_at(&b, 4);
+	bytes_fini(&b);
+	return n;
+}
+
 static uint64_t count_symbols(struct elf *e, const uint64_t *d)
 {
-	uint64_t at, left;
+	uint64_t n = count_by(e, d[D_HASH], false);
 
-	if (d[D_HASH] != 0 && offset_of(e, d[D_HASH], &at, &left) && left >= 8)
-		return u32_at(e, at + 4);
-	if (d[D_GNU_HASH] != 0 && offset_of(e, d[D_GNU_HASH], &at, &left) &&
-	    left >= 16)
-		return count_by_gnu_hash(e, at, left);
-	return 0;
+	return n > 0 ? n : count_by(e, d[D_GNU_HASH], true);
 }
 
 /* -- Making the headers -- */

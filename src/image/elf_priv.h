@@ -15,7 +15,7 @@
 
 enum {
 	ELF_SECTIONS_MAX = 1 << 20,
-	ELF_SEGMENTS_MAX = 512,
+	ELF_SEGMENTS_MAX = 128,
 	ELF_ID_MAX = 64, /* bytes of a build-id */
 };
 

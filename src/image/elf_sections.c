@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-enum { COMPRESS_ZSTD = 2 }; /* newer than this libc's elf.h */
+enum { COMPRESS_ZSTD = 2 };	/* newer than this libc's elf.h */
+enum { SECTION_NAME_MAX = 64 }; /* longer ones are none that we look for */
 
 /* -- Headers -- */
 
@@ -83,8 +84,8 @@ static int read_names(struct elf *e, uint64_t names, struct hark_err *err)
 		       h->sh_size, err) < 0)
 		return damaged(e, err);
 	for (size_t i = 0; i < e->n_sec; i++) {
-		const char *name =
-		    bytes_text(&e->names, e->sec[i].h.sh_name, NULL);
+		const char *name = bytes_text(&e->names, e->sec[i].h.sh_name,
+					      SECTION_NAME_MAX, NULL);
 
 		if (name != NULL)
 			e->sec[i].name = name;

@@ -9,20 +9,28 @@ enum { STACK = 64, STEPS = 1024 }; /* of one expression */
 
 /* -- Is it a table? -- */
 
-uint64_t frame_table_sum(const struct frame_table *t)
+static uint64_t mix(uint64_t sum, const uint8_t *at, uint64_t len)
 {
-	const uint8_t *at = (const uint8_t *)(t + 1);
-	const uint8_t *end = (const uint8_t *)t + t->len;
-	uint64_t sum = 0x9e3779b97f4a7c15, word;
+	uint64_t word;
 
-	for (; (size_t)(end - at) >= sizeof word; at += sizeof word) {
+	for (; len >= sizeof word; at += sizeof word, len -= sizeof word) {
 		memcpy(&word, at, sizeof word);
 		sum = (sum ^ word) * 0xff51afd7ed558ccd;
 		sum ^= sum >> 32;
 	}
-	for (; at < end; at++)
+	for (; len > 0; at++, len--)
 		sum = (sum ^ *at) * 0xff51afd7ed558ccd;
 	return sum;
+}
+
+uint64_t frame_table_sum(const struct frame_table *t)
+{
+	const uint8_t *at = (const uint8_t *)t;
+	size_t before = offsetof(struct frame_table, sum);
+	size_t after = before + sizeof t->sum;
+
+	return mix(mix(0x9e3779b97f4a7c15, at, before), at + after,
+		   t->len - after);
 }
 
 static bool cell_fits(const struct frame_table *t, const struct frame_cell *c)

@@ -115,7 +115,7 @@ struct frame_table {
 	uint16_t version, id_len;
 	uint8_t id[FRAME_ID_MAX];
 	uint64_t len;  /* of the whole block */
-	uint64_t sum;  /* of all bytes after the header */
+	uint64_t sum;  /* of all bytes but these */
 	uint64_t base; /* link-time address of the first page */
 	uint32_t n_pages, n_rows, n_rules, n_general, expr_len, zero;
 };

@@ -33,7 +33,8 @@ struct image_file {
 	struct frames_stats frames_stats;
 	struct symbols *symbols; /* owned */
 	struct dw *dwarf;	 /* owned */
-	bool dw_bad;		 /* it was tried, and it is damaged */
+	bool dwarf_bad;		 /* it was tried, and it is damaged */
+	uint64_t work_left;	 /* for the question being answered: dw_begin */
 };
 
 /* Opens an origin, or finds it among the files there are. A name of NULL is

@@ -7,6 +7,12 @@
 
 enum { LOOK_AHEAD = 64 }; /* rows at one address */
 
+static struct dw *begin(struct image_file *f, struct hark_err *err)
+{
+	dw_begin(f);
+	return dw_of(f, err);
+}
+
 /* -- From addresses to lines -- */
 
 static int nothing(const struct image_file *f, uint64_t addr,
@@ -46,7 +52,7 @@ static void set_call(struct dw_unit *u, const struct dw_scope *s,
 int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 	     size_t max, size_t *n, struct hark_err *err)
 {
-	struct dw *d = dw_of(f, err);
+	struct dw *d = begin(f, err);
 	struct dw_unit *u = d != NULL ? dw_unit_at(d, addr) : NULL, *full;
 	struct line_frame here = {0};
 	struct dw_lines *lines;
@@ -202,7 +208,7 @@ static int each_start(struct image_file *f,
 				  bool hollow),
 		      struct search *s, struct hark_err *err)
 {
-	struct dw *d = dw_of(f, err);
+	struct dw *d = begin(f, err);
 
 	if (d == NULL)
 		return -1;

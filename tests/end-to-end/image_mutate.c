@@ -71,14 +71,24 @@ static void find_parts(struct file *f)
 {
 	const Elf64_Ehdr *eh = (const void *)f->bytes;
 	const Elf64_Shdr *sh = (const void *)(f->bytes + eh->e_shoff);
-	const char *names =
-	    (const char *)f->bytes + sh[eh->e_shstrndx].sh_offset;
+	const char *names;
+	size_t names_at;
 
-	add_part(f, 0, sizeof *eh);
+	add_part(f, 0, f->len < sizeof *eh ? f->len : sizeof *eh);
+	if (f->len < sizeof *eh || eh->e_shstrndx >= eh->e_shnum ||
+	    eh->e_shoff > f->len ||
+	    eh->e_shnum * sizeof *sh > f->len - eh->e_shoff ||
+	    sh[eh->e_shstrndx].sh_offset > f->len - 32) {
+		add_part(f, 0, f->len); /* damaged already */
+		return;
+	}
 	add_part(f, eh->e_phoff, eh->e_phnum * sizeof(Elf64_Phdr));
 	add_part(f, eh->e_shoff, eh->e_shnum * sizeof *sh);
+	names_at = sh[eh->e_shstrndx].sh_offset;
+	names = (const char *)f->bytes + names_at;
 	for (int i = 0; i < eh->e_shnum; i++)
 		if (sh[i].sh_type != SHT_NOBITS &&
+		    sh[i].sh_name < f->len - 16 - names_at &&
 		    is_read(names + sh[i].sh_name))
 			add_part(f, sh[i].sh_offset, sh[i].sh_size);
 }

@@ -3,15 +3,19 @@
  * Both are applied to registers and memory made of hashes: where the results
  * agree in every register that a caller may rely on, the rules agree. */
 #include "image/frames.h"
-#include "image/image.h"
+#include "image/modules.h"
 
+#include <alloca.h>
 #include <check.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define LIBC  "/lib/x86_64-linux-gnu/libc.so.6"
@@ -274,6 +278,325 @@ START_TEST(frames_of_libstdcxx_are_libdws)
 }
 END_TEST
 
+/* -- Real stacks -- */
+
+enum { DEPTH_MAX = 64 };
+
+static struct image *stack_image;
+static struct modules *stack_modules;
+static int memory_fd;
+static void *theirs[DEPTH_MAX];
+static uint64_t ours[DEPTH_MAX];
+static int n_theirs, n_ours;
+static bool passed_signal;
+
+static int read_own(void *ctx, uint64_t addr, uint64_t *out)
+{
+	(void)ctx;
+	return pread(memory_fd, out, sizeof *out, (off_t)addr) == sizeof *out
+		   ? 0
+		   : -1;
+}
+
+/* ORDER greg: the C library's numbers, in the order of DWARF's. */
+static const int greg[FRAME_REGS] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+    REG_RBP, REG_RSP, REG_R8,  REG_R9,	REG_R10, REG_R11,
+    REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+static void unwind(const ucontext_t *from)
+{
+	static const struct frame_memory memory = {read_own, NULL};
+	struct frame_cpu cpu = {.known = (1u << FRAME_REGS) - 1, .exact = true};
+	enum frame_result got = FRAME_STEPPED;
+
+	for (int i = 0; i < FRAME_REGS; i++)
+		cpu.reg[i] = (uint64_t)from->uc_mcontext.gregs[greg[i]];
+	for (n_ours = 0; n_ours < DEPTH_MAX && got == FRAME_STEPPED;) {
+		const struct module *m = modules_find(
+		    stack_modules, cpu.reg[FRAME_RIP] - !cpu.exact);
+		const struct frame_table *t;
+
+		ours[n_ours++] = cpu.reg[FRAME_RIP];
+		if (m == NULL || m->file == NULL ||
+		    frames_of(m->file, &t, NULL) < 0)
+			break;
+		got = frame_step(t, m->bias, &memory, &cpu);
+		passed_signal =
+		    passed_signal || (got == FRAME_STEPPED && cpu.exact);
+	}
+	WANT(got == FRAME_OUTERMOST, "ended with %d after %d", got, n_ours);
+}
+
+static __attribute__((noinline)) void capture(void)
+{
+	ucontext_t here;
+
+	n_theirs = backtrace(theirs, DEPTH_MAX);
+	getcontext(&here);
+	unwind(&here);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	capture();
+	__asm__ volatile(""); /* no tail call */
+}
+
+static __attribute__((noinline)) int recurse(int depth, volatile char *room)
+{
+	volatile char *more = alloca((size_t)depth * 16 + 1);
+
+	more[0] = room[0];
+	if (depth == 0)
+		raise(SIGUSR1);
+	else
+		more[0] = (char)recurse(depth - 1, more);
+	return more[0];
+}
+
+/* qsort comes between: code of another module that calls back. */
+static int compare_by_recursion(const void *a, const void *b)
+{
+	volatile char room = *(const char *)a;
+
+	if (n_ours == 0)
+		recurse(9, &room);
+	return *(const char *)a - *(const char *)b;
+}
+
+START_TEST(a_stack_through_a_signal_is_unwound_as_the_c_library_does)
+{
+	char letters[] = "hark";
+
+	n_ours = 0;
+	memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(image_new(&stack_image, NULL), 0);
+	ck_assert_int_eq(
+	    modules_of_pid(stack_image, getpid(), &stack_modules, NULL), 0);
+	signal(SIGUSR1, on_signal);
+	backtrace(theirs, 1); /* loads what it needs */
+	ck_assert_int_eq(modules_refresh(stack_modules, &passed_signal, NULL),
+			 0);
+	passed_signal = false;
+	qsort(letters, 4, 1, compare_by_recursion);
+	ck_assert(passed_signal);
+	ck_assert_int_gt(n_theirs, 18);
+	/* The first is in capture, at another instruction; a sanitizer may
+	 * have put one before it. */
+	ck_assert_int_ge(n_theirs, n_ours);
+	ck_assert_int_le(n_theirs, n_ours + 1);
+	for (int i = 1; i < n_ours; i++)
+		ck_assert_uint_eq(ours[n_ours - i],
+				  (uintptr_t)theirs[n_theirs - i]);
+	modules_free(stack_modules);
+	image_free(stack_image);
+	close(memory_fd);
+}
+END_TEST
+
+/* -- Tables that are not what they say -- */
+
+static uint8_t *copy_table(size_t *len)
+{
+	const struct frame_table *t;
+	struct image_file *f;
+	struct image *im;
+	uint8_t *copy;
+
+	ck_assert_int_eq(image_new(&im, NULL), 0);
+	ck_assert_int_eq(image_open(im, LDSO, &f, NULL), 0);
+	ck_assert_int_eq(frames_of(f, &t, NULL), 0);
+	*len = t->len;
+	copy = aligned_alloc(8, (t->len + 7) / 8 * 8);
+	memcpy(copy, t, t->len);
+	image_free(im);
+	return copy;
+}
+
+static void use_table(const struct frame_table *t)
+{
+	for (uint32_t i = 0; i < t->n_rules; i++) {
+		struct frame_cpu cpu = some_cpu(i);
+
+		frame_apply(t, &frame_rules(t)[i], &hashes, &cpu);
+	}
+	for (uint64_t i = 0; i < 1000; i++)
+		frame_find(t, t->base + hash(i) % (300 * FRAME_PAGE));
+}
+
+START_TEST(a_damaged_table_is_refused)
+{
+	size_t len;
+	uint8_t *bytes = copy_table(&len);
+	const struct frame_table *t = (const void *)bytes;
+	unsigned accepted = 0;
+
+	ck_assert_int_eq(frame_table_check(t, len, true, NULL), 0);
+	ck_assert_int_eq(frame_table_check(t, len - 1, true, NULL), -1);
+	ck_assert_int_eq(frame_table_check(bytes, 0, true, NULL), -1);
+	for (uint64_t i = 0; i < 20000; i++) {
+		size_t at = i < 88 * 8 ? i / 8 : hash(i) % len;
+		uint8_t bit = (uint8_t)(1u << i % 8);
+
+		bytes[at] ^= bit;
+		WANT(frame_table_check(t, len, true, NULL) < 0,
+		     "bit %lu of byte %zu", i % 8, at);
+		if (frame_table_check(t, len, false, NULL) == 0) {
+			use_table(t);
+			accepted++;
+		}
+		bytes[at] ^= bit;
+	}
+	ck_assert_uint_gt(accepted, 100);
+	free(bytes);
+}
+END_TEST
+
+/* -- Expressions -- */
+
+struct one_rule {
+	struct frame_table t;
+	struct frame_rule rule[2];
+	struct frame_general general;
+	uint32_t pages[2];
+	struct frame_row rows[1];
+	uint8_t expr[68]; /* up to the end of the struct */
+} __attribute__((packed, aligned(8)));
+
+/* What the CFA is by that expression; FRAME_STEPPED if it is any. */
+static enum frame_result evaluate(const uint8_t *code, size_t len,
+				  uint64_t *cfa)
+{
+	struct one_rule r = {
+	    .t = {.magic = FRAME_MAGIC,
+		  .version = FRAME_VERSION,
+		  .len = sizeof r,
+		  .n_pages = 1,
+		  .n_rows = 1,
+		  .n_rules = 2,
+		  .n_general = 1,
+		  .expr_len = sizeof r.expr},
+	    .rule = {[1] = {.kind = FRAME_GENERAL}},
+	    .general = {.cfa = {.how = FRAME_VAL_EXPR,
+				.expr_len = (uint16_t)len},
+			.reg = {[FRAME_RIP] = {.how = FRAME_OFFSET,
+					       .value = -8}}},
+	    .pages = {0, 1},
+	    .rows = {{0, 1}}};
+	struct frame_cpu cpu = {.known = 1u << FRAME_RSP | 1u << FRAME_RBX,
+				.exact = true};
+	enum frame_result got;
+
+	cpu.reg[FRAME_RSP] = 0x7000;
+	cpu.reg[FRAME_RBX] = 5;
+	ck_assert_uint_le(len, sizeof r.expr);
+	memcpy(r.expr, code, len);
+	ck_assert_int_eq(frame_table_check(&r, sizeof r, false, NULL), 0);
+	got = frame_step(&r.t, 0, &hashes, &cpu);
+	*cfa = cpu.reg[FRAME_RSP];
+	return got;
+}
+
+#define EXPR(code) (const uint8_t *)(code), sizeof(code) - 1
+
+START_TEST(expressions_compute_what_dwarf_says)
+{
+	static const struct {
+		uint64_t want;
+		const uint8_t *code;
+		size_t len;
+	} rows[] = {
+	    {0x7010, EXPR("\x77\x10")},		  /* breg7 16 */
+	    {0x6ff8, EXPR("\x77\x78")},		  /* breg7 -8 */
+	    {31, EXPR("\x4f")},			  /* lit31 */
+	    {0xfe, EXPR("\x08\xfe")},		  /* const1u */
+	    {(uint64_t)-2, EXPR("\x09\xfe")},	  /* const1s */
+	    {(uint64_t)-2, EXPR("\x0b\xfe\xff")}, /* const2s */
+	    {0x12345678, EXPR("\x0c\x78\x56\x34\x12")},
+	    {300, EXPR("\x10\xac\x02")},	      /* constu */
+	    {(uint64_t)-300, EXPR("\x11\xd4\x7d")},   /* consts */
+	    {12, EXPR("\x37\x12\x22\x32\x1c")},	      /* 7 dup + 2 - */
+	    {3, EXPR("\x33\x35\x13")},		      /* drop */
+	    {3, EXPR("\x33\x35\x14")},		      /* over */
+	    {2, EXPR("\x32\x33\x35\x15\x02")},	      /* pick */
+	    {3, EXPR("\x33\x35\x16")},		      /* swap */
+	    {5, EXPR("\x32\x33\x35\x17\x13\x13")},    /* rot */
+	    {2, EXPR("\x11\x7e\x19")},		      /* abs -2 */
+	    {(uint64_t)-4, EXPR("\x11\x78\x32\x1b")}, /* -8 / 2 */
+	    {1, EXPR("\x37\x33\x1d")},		      /* 7 mod 3 */
+	    {21, EXPR("\x37\x33\x1e")},		      /* 7 * 3 */
+	    {(uint64_t)-7, EXPR("\x37\x1f")},	      /* neg */
+	    {~7ul, EXPR("\x37\x20")},		      /* not */
+	    {7, EXPR("\x33\x34\x21")},		      /* 3 | 4 */
+	    {131, EXPR("\x33\x23\x80\x01")},	      /* plus_uconst */
+	    {24, EXPR("\x33\x33\x24")},		      /* 3 << 3 */
+	    {(uint64_t)-1 >> 3, EXPR("\x09\xff\x33\x25")},
+	    {(uint64_t)-1, EXPR("\x09\xff\x33\x26")}, /* shra */
+	    {6, EXPR("\x33\x35\x27")},		      /* xor */
+	    {1, EXPR("\x33\x35\x2d")},		      /* lt */
+	    {0, EXPR("\x33\x35\x2a")},		      /* ge */
+	    {9, EXPR("\x39\x2f\x01\x00\x31")},	      /* skip 1 */
+	    {9, EXPR("\x39\x31\x28\x01\x00\x32")},    /* bra taken */
+	    {2, EXPR("\x39\x30\x28\x01\x00\x32")},    /* not taken */
+	    {8, EXPR("\x92\x03\x03")},		      /* bregx rbx 3 */
+	    {5, EXPR("\x96\x73\x00\x96")},	      /* nops */
+	    /* 10 counted down to 0 in a loop */
+	    {0, EXPR("\x3a\x31\x1c\x12\x28\xfa\xff")},
+	};
+	uint64_t cfa;
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		ck_assert_int_eq(evaluate(rows[i].code, rows[i].len, &cfa),
+				 FRAME_STEPPED);
+		ck_assert_msg(cfa == rows[i].want, "row %zu: 0x%lx", i, cfa);
+	}
+	ck_assert_int_eq(evaluate(EXPR("\x77\x08\x06"), &cfa), FRAME_STEPPED);
+	ck_assert_uint_eq(cfa, hash(0x7008));
+	ck_assert_int_eq(evaluate(EXPR("\x77\x08\x94\x02"), &cfa),
+			 FRAME_STEPPED);
+	ck_assert_uint_eq(cfa, hash(0x7008) & 0xffff);
+}
+END_TEST
+
+START_TEST(bad_expressions_are_unknown)
+{
+	static const struct {
+		const uint8_t *code;
+		size_t len;
+	} rows[] = {
+	    {EXPR("\x96")},		/* leaves nothing */
+	    {EXPR("\x22")},		/* nothing to add */
+	    {EXPR("\x31\x30\x1b")},	/* 1 / 0 */
+	    {EXPR("\x31\x30\x1d")},	/* 1 mod 0 */
+	    {EXPR("\x2f\xfd\xff")},	/* for ever */
+	    {EXPR("\x31\x2f\xfc\xff")}, /* until the stack is full */
+	    {EXPR("\x2f\x00\x80")},	/* out of the code */
+	    {EXPR("\x31\x2f\x70\x00")},
+	    {EXPR("\x08")}, /* cut off */
+	    {EXPR("\x0c\x01\x02")},
+	    {EXPR("\x10\x80")},
+	    {EXPR("\x70\x00")},		/* rax is not known */
+	    {EXPR("\x8f\x00")},		/* register 31 */
+	    {EXPR("\x92\xff\x7f\x00")}, /* register 16383 */
+	    {EXPR("\x31\x15\x09")},	/* pick too deep */
+	    {EXPR("\x03\x01\x02\x03\x04\x05\x06\x07\x08")}, /* addr: not here */
+	    {EXPR("\xff")},
+	};
+	uint64_t cfa;
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		ck_assert_msg(evaluate(rows[i].code, rows[i].len, &cfa) ==
+				  FRAME_UNKNOWN,
+			      "row %zu", i);
+		ck_assert_uint_eq(cfa, 0x7000); /* nothing has changed */
+	}
+	ck_assert_int_eq(evaluate(EXPR("\x31\x94\x09"), &cfa),
+			 FRAME_UNREADABLE);
+}
+END_TEST
+
 Suite *image_frames_suite(void)
 {
 	Suite *s = suite_create("image_frames");
@@ -283,6 +606,11 @@ Suite *image_frames_suite(void)
 	tcase_add_test(t, frames_of_libc_are_libdws);
 	tcase_add_test(t, frames_of_the_loader_are_libdws);
 	tcase_add_test(t, frames_of_libstdcxx_are_libdws);
+	tcase_add_test(
+	    t, a_stack_through_a_signal_is_unwound_as_the_c_library_does);
+	tcase_add_test(t, a_damaged_table_is_refused);
+	tcase_add_test(t, expressions_compute_what_dwarf_says);
+	tcase_add_test(t, bad_expressions_are_unknown);
 	suite_add_tcase(s, t);
 	return s;
 }
