@@ -22,7 +22,8 @@
 
 extern const uint8_t blob_start[], blob_end[];
 
-#define MEMFD "hark-visit" /* its name in the target's maps */
+#define MEMFD "hark-visit" /* and its name in the target's maps: */
+#define LEFT  "/memfd:" MEMFD " (deleted)"
 
 enum { LEAVE_AT = 2, STOP_LIMIT_S = 3 }; /* inside/entry.S */
 
@@ -336,47 +337,115 @@ static int return_thread(struct door *d, struct hark_err *err)
 
 /* -- What another hark left -- */
 
-/* Is a thread on its way home through what a killed hark left behind? It then
- * needs that, be it code or stack, for microseconds, or until it goes on. */
+/* Does the top of a thread's stack speak of these addresses? When a thread on
+ * its way home opens its mask, a signal may come, and its handler's frame then
+ * leads back there. */
+static int stack_leads_to(const struct door *d, uint64_t rsp, uint64_t start,
+			  uint64_t end)
+{
+	enum { PIECE = 512, DEEP = 256 << 10 };
+	uint64_t words[PIECE];
+
+	for (uint64_t at = rsp & ~7ull; at < rsp + DEEP; at += sizeof words) {
+		ssize_t n = pread(d->mem, words, sizeof words, (off_t)at);
+
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof words[0]; i++)
+			if (words[i] - start < end - start)
+				return 1;
+		if (n < (ssize_t)sizeof words)
+			break;
+	}
+	return 0;
+}
+
 static int in_use(const struct door *d, uint64_t start, uint64_t end)
 {
-	for (int i = 0; i < d->n_threads; i++)
-		if (d->threads[i].seen.rip - start < end - start ||
-		    d->threads[i].seen.rsp - start < end - start)
+	for (int i = 0; i < d->n_threads; i++) {
+		const struct user_regs_struct *r = &d->threads[i].seen;
+
+		if (r->rip - start < end - start ||
+		    r->rsp - start < end - start ||
+		    stack_leads_to(d, r->rsp, start, end))
+			return 1;
+	}
+	return 0;
+}
+
+/* Is any thread on its way home through what killed harks left? One thing may
+ * lead to another: a thread that was borrowed on its way home goes back there.
+ * So all of it is needed, or nothing is. */
+static int on_the_way_home(const struct door *d)
+{
+	const struct gate *g = &d->gate;
+	struct proc_map m = {0};
+
+	if (in_use(d, g->vdso_end - GATE_PLACES * GATE_MAX, g->vdso_end))
+		return 1;
+	while (proc_mapping(d->pid, d->threads[0].tid, LEFT, m.end, &m) == 0)
+		if (in_use(d, m.start, m.end))
 			return 1;
 	return 0;
 }
 
+/* Nobody needs the other places any more. */
+static void erase_gates(struct door *d)
+{
+	for (unsigned i = 1; i < GATE_PLACES; i++) {
+		struct gate other;
+
+		if (gate_find(&other, d->pid, d->threads[0].tid, d->mem, i,
+			      NULL) < 0)
+			break;
+		if (other.was_there)
+			gate_erase(&other, NULL);
+	}
+}
+
+/* The first place, unless a thread still needs what was left there (then all
+ * others that are in use stay, too). */
 static int find_gate(struct door *d, struct hark_err *err)
 {
-	if (gate_find(&d->gate, d->pid, d->threads[0].tid, d->mem, err) < 0)
+	struct gate *g = &d->gate;
+	pid_t tid = d->threads[0].tid;
+
+	if (gate_find(g, d->pid, tid, d->mem, 0, err) < 0)
 		return -1;
-	if (in_use(d, d->gate.at, d->gate.end))
-		return err_set(err, HARK_EREFUSE, 0,
-			       "process %d is still on its way home from a "
-			       "hark that was killed; try again",
-			       d->pid);
-	return 0;
+	if (!g->was_there)
+		return 0;
+	d->sweep = !on_the_way_home(d);
+	if (d->sweep) {
+		erase_gates(d);
+		return 0;
+	}
+	for (unsigned i = 1; i < GATE_PLACES; i++) {
+		if (gate_find(g, d->pid, tid, d->mem, i, err) < 0)
+			return -1;
+		if (!g->was_there)
+			return 0;
+	}
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d is still on its way home from harks that "
+		       "were killed; try again",
+		       d->pid);
 }
 
 /* A hark that was killed leaves its mappings, and perhaps a descriptor; so does
- * a fork by one thread while another passes. Nobody needs them any more. */
+ * a fork by one thread while another passes. */
 static int sweep(struct door *d, struct hark_err *err)
 {
-	static const char name[] = "/memfd:" MEMFD " (deleted)";
-	pid_t tid = d->threads[d->worker].tid;
+	pid_t tid = d->threads[0].tid;
 	struct proc_map m = {0};
 	int fd;
 
-	while (proc_mapping(d->pid, tid, name, m.end, &m) == 0) {
+	while (proc_mapping(d->pid, tid, LEFT, m.end, &m) == 0) {
 		uint64_t at = m.start;
 
-		if (!in_use(d, m.start, m.end) &&
-		    unmap(d, &at, m.end - m.start, err) < 0)
+		if (on_the_way_home(d))
+			return 0;
+		if (unmap(d, &at, m.end - m.start, err) < 0)
 			return -1;
 	}
-	while (d->gate.was_there &&
-	       (fd = proc_descriptor(d->pid, tid, name)) >= 0)
+	while (d->sweep && (fd = proc_descriptor(d->pid, tid, LEFT)) >= 0)
 		if (remote_close(d, fd, err) < 0)
 			return -1;
 	return 0;

@@ -42,6 +42,7 @@ struct door {
 	int mem;	  /* owned: /proc/PID/mem, from door_enter on */
 	struct gate gate; /* in a borrowed thread: threads[worker] */
 	int worker;	  /* -1: none */
+	int sweep;	  /* a killed hark's gate was there */
 	uint64_t image, image_len, channel, channel_len; /* 0: not mapped */
 	struct drain *drain; /* owned; hark's end of the channel */
 	int64_t limit_ns;    /* for each stop */

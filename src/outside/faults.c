@@ -66,7 +66,7 @@ static int must_fail(int error)
 	type __wrap_##name parameters; \
 	type __wrap_##name parameters \
 	{ \
-		return must_fail(error) ? failed : __real_##name arguments; \
+		return must_fail(error) ? (failed) : __real_##name arguments; \
 	}
 WRAP(void *, malloc, (size_t n), (n), NULL, ENOMEM)
 WRAP(void *, calloc, (size_t n, size_t m), (n, m), NULL, ENOMEM)

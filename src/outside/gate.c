@@ -89,7 +89,7 @@ static int all_zero(const uint8_t *bytes, size_t len)
 	return len == 0;
 }
 
-int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem,
+int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
 	      struct hark_err *err)
 {
 	struct gate fresh = {.pid = pid, .mem = mem};
@@ -105,8 +105,8 @@ int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem,
 			       "process %d has no vdso to enter by (is the "
 			       "kernel booted with vdso=0?)",
 			       pid);
-	fresh.at = (vdso.end - gate_len()) & ~15ull;
-	fresh.end = fresh.at + gate_len();
+	fresh.vdso_end = vdso.end;
+	fresh.at = vdso.end - (number + 1) * GATE_MAX;
 	if (mem_read(&fresh, fresh.at, there, gate_len(), err) < 0)
 		return -1;
 	fresh.was_there = memcmp(there, gate_start, frame_offset()) == 0;
@@ -132,11 +132,17 @@ int gate_open(struct gate *g, pid_t tid, const struct user_regs_struct *home,
 	return 0;
 }
 
+int gate_erase(const struct gate *g, struct hark_err *err)
+{
+	static const uint8_t zeros[GATE_MAX];
+
+	return mem_write(g, g->at, zeros, gate_len(), err);
+}
+
 /* SIGKILL alone takes a thread away here; everything else is reported. */
 int gate_close(struct gate *g, uint64_t home_mask,
 	       const struct user_regs_struct *registers, struct hark_err *err)
 {
-	static const uint8_t zeros[GATE_MAX];
 	int64_t deadline = tracee_now_ns() + CALL_LIMIT_MS * 1000000LL;
 	int rc = 0;
 
@@ -148,7 +154,7 @@ int gate_close(struct gate *g, uint64_t home_mask,
 		rc = -1;
 	/* Only now is nobody there any more. */
 	if (rc == 0)
-		rc = mem_write(g, g->at, zeros, gate_len(), err);
+		rc = gate_erase(g, err);
 	g->in_place = 0;
 	return rc;
 }

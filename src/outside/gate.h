@@ -20,22 +20,26 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-enum { GATE_MAX = 256 };
+enum { GATE_MAX = 256, GATE_PLACES = 5 };
 
 struct gate {
 	pid_t pid, tid;
 	int mem; /* borrowed: /proc/PID/mem, for reading and writing */
-	uint64_t at, end;
+	uint64_t at, vdso_end;
 	struct user_regs_struct regs; /* a call starts from these */
 	int in_place;
-	int was_there; /* a hark that was killed had left one */
+	int was_there; /* a hark that was killed has left one */
 };
 
-/* Where the gate will be, as thread tid of the process says; nothing is
- * changed yet. The place stays good as long as the process is held, so that
- * leaving needs nothing that could fail. */
-int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem,
+/* Where the gate will be, as thread tid of the process says: the last place
+ * (number 0), or one further up. Nothing is changed yet. The place stays good
+ * as long as the process is held, so that leaving needs nothing that could
+ * fail. */
+int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
 	      struct hark_err *err);
+
+/* Takes a gate away that a killed hark left and nobody needs. */
+int gate_erase(const struct gate *g, struct hark_err *err);
 
 /* The thread is at a PTRACE_EVENT_STOP. home: where it goes if hark dies
  * (rules_by_hand), with which mask. gate_close leaves the thread at a

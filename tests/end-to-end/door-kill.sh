@@ -32,7 +32,7 @@ kill_hark() {
 	done
 }
 
-plan 9
+plan 11
 
 start blocked 600 restartable
 ok "hark killed 150 times entering busy and blocked threads" kill_hark 150
@@ -45,6 +45,13 @@ ok "hark killed 100 times entering a storm of signals" kill_hark 100
 kill $pid
 { wait $pid; } 2>/dev/null
 is "... and none was lost" "$(grep -v rounds guest.err)" ""
+# On its way home a thread opens its mask, and a handler runs first: what it
+# returns to must still be there, whoever came meanwhile.
+start queue 600
+ok "hark killed 150 times entering a process full of queued signals" kill_hark 150
+kill $pid
+{ wait $pid; } 2>/dev/null
+is "... and all came, in order" "$(cat guest.err)" ""
 
 # Killed while it starts: the program runs whole, or not at all.
 wrong=0
