@@ -379,7 +379,7 @@ static int on_the_way_home(const struct door *d)
 	const struct gate *g = &d->gate;
 	struct proc_map m = {0};
 
-	if (in_use(d, g->vdso_end - GATE_PLACES * GATE_MAX, g->vdso_end))
+	if (in_use(d, g->vdso_end - GATE_ALL, g->vdso_end))
 		return 1;
 	while (proc_mapping(d->pid, d->threads[0].tid, LEFT, m.end, &m) == 0)
 		if (in_use(d, m.start, m.end))

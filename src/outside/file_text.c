@@ -39,7 +39,7 @@ void file_text_add(struct file_text *t, const char *key, const char *value)
 	for (; *value != '\0'; value++) {
 		if (*value == '\\' || *value == '\n')
 			append(t, '\\');
-		append(t, *value == '\n' ? 'n' : *value);
+		append(t, (char)(*value == '\n' ? 'n' : *value));
 	}
 	append(t, '\n');
 }
@@ -70,7 +70,7 @@ static void take_value(const char *from, size_t len, char *out, size_t size)
 
 		if (c == '\\' && i + 1 < len) {
 			c = from[++i];
-			c = c == 'n' ? '\n' : c;
+			c = (char)(c == 'n' ? '\n' : c);
 		}
 		out[n++] = c;
 	}

@@ -106,7 +106,7 @@ int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
 			       "kernel booted with vdso=0?)",
 			       pid);
 	fresh.vdso_end = vdso.end;
-	fresh.at = vdso.end - (number + 1) * GATE_MAX;
+	fresh.at = vdso.end - (number + 1ull) * GATE_MAX;
 	if (mem_read(&fresh, fresh.at, there, gate_len(), err) < 0)
 		return -1;
 	fresh.was_there = memcmp(there, gate_start, frame_offset()) == 0;

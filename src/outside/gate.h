@@ -20,7 +20,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-enum { GATE_MAX = 256, GATE_PLACES = 5 };
+enum { GATE_MAX = 256, GATE_PLACES = 5, GATE_ALL = GATE_PLACES * GATE_MAX };
 
 struct gate {
 	pid_t pid, tid;

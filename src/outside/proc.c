@@ -102,21 +102,36 @@ int proc_cpu(pid_t pid)
 	return at == NULL ? -1 : (int)strtol(at, NULL, 10);
 }
 
-/* One line of maps, if it is of that name: looked at from its end, because
- * most are not, and there may be thousands. */
-static int parse_mapping(const char *line, size_t len, const char *name,
+/* Behind the next n words of a line, each with the blanks that follow it. */
+static char *after_words(char *at, int n)
+{
+	while (n-- > 0) {
+		at += strcspn(at, " ");
+		at += strspn(at, " ");
+	}
+	return at;
+}
+
+/* One line of maps (range, prot, offset, device, inode, name), if it is of that
+ * name: looked at from its end, because most are not, and there may be
+ * thousands. */
+static int parse_mapping(char *line, size_t len, const char *name,
 			 struct proc_map *out)
 {
+	enum { PROT = 1, NAME = 5 };
 	size_t tail = strlen(name);
-	char prot[8];
-	int at = 0;
+	char *dash;
 
 	if (len < tail || strcmp(line + len - tail, name) != 0 ||
-	    sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &out->start, &out->end,
-		   prot, &at) < 3)
+	    strcmp(after_words(line, NAME), name) != 0)
 		return -1;
-	out->executable = prot[2] == 'x';
-	return at > 0 && strcmp(line + at, name) == 0 ? 0 : -1;
+	out->start = strtoull(line, &dash, 16);
+	if (*dash != '-')
+		return -1;
+	out->end = strtoull(dash + 1, NULL, 16);
+	out->executable =
+	    strchr(after_words(line, PROT), 'x') == after_words(line, PROT) + 2;
+	return 0;
 }
 
 int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,

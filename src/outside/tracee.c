@@ -142,7 +142,7 @@ int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 
 int tracee_to_call(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 {
-	int status, deliver = 0;
+	int status = 0, deliver = 0;
 
 	do {
 		if (ptrace(PTRACE_SYSCALL, tid, 0, (long)deliver) < 0)
