@@ -287,6 +287,7 @@ static int read_units(struct dw *d, struct dw_range_list *ranges)
 		struct dw_unit unit, *u;
 		struct root root = {.n = 0};
 		struct dw_extent extent;
+		size_t before;
 
 		if (!read_header(d, offset, &unit))
 			break;
@@ -300,20 +301,24 @@ static int read_units(struct dw *d, struct dw_range_list *ranges)
 		if (!read_root(u, &root))
 			continue;
 		extent = (struct dw_extent){root.low, root.high, root.ranges};
+		before = ranges->n;
 		if (dw_ranges(u, &extent, (uint32_t)(d->units.n - 1), max,
 			      ranges) < 0)
 			return -1;
+		u->placed =
+		    ranges->n > before &&
+		    (u->sizes.version > 2 || root.ranges.class != DWARF_NONE);
 	}
-	return 0;
+	return dw_aranges(d, max, ranges);
 }
 
 /* -- Opening -- */
 
 /* ORDER dw_section */
 static const char *const names[DWARF_SECTIONS] = {
-    ".debug_info",     ".debug_abbrev",	     ".debug_str",
-    ".debug_line_str", ".debug_str_offsets", ".debug_addr",
-    ".debug_ranges",   ".debug_rnglists",    ".debug_line"};
+    ".debug_info",	  ".debug_abbrev", ".debug_str",    ".debug_line_str",
+    ".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
+    ".debug_line",	  ".debug_aranges"};
 
 static void find_sections(struct dw *d)
 {

@@ -32,6 +32,7 @@ enum dw_section {
 	DWARF_RANGES,
 	DWARF_RNGLISTS,
 	DWARF_LINE,
+	DWARF_ARANGES,
 	DWARF_SECTIONS
 };
 
@@ -169,6 +170,10 @@ struct dw_extent {
 int dw_ranges(struct dw_unit *u, const struct dw_extent *e, uint32_t owner,
 	      size_t max, struct dw_range_list *out);
 
+/* The same for units that do not say (DWARF 2 could not, if their code is in
+ * several places): from the table that compilers wrote beside. */
+int dw_aranges(struct dw *d, size_t max, struct dw_range_list *out);
+
 /* Ranges that may nest, made into steps: from addr on, the innermost one is
  * owner (DWARF_NOBODY: none). */
 #define DWARF_NOBODY UINT32_MAX
@@ -262,6 +267,7 @@ struct dw_unit {
 	struct dw_sizes sizes;
 	uint8_t type;
 	bool has_lines, has_low;
+	bool placed; /* its root says where all its code is */
 	struct dw_value name_value, dir_value, dwo_value;
 	uint64_t lines_at, low;
 	uint64_t str_offsets, addr_base, rnglists, ranges_base;

@@ -194,6 +194,69 @@ int dw_ranges(struct dw_unit *u, const struct dw_extent *e, uint32_t owner,
 	return r.full ? -1 : 0;
 }
 
+/* -- The table beside -- */
+
+/* Pairs of begin and length, up to a pair of zeros. */
+static void read_tuples(struct reader *r)
+{
+	while (!r->c.bad && !r->full && dw_spend(r->u->d, 1)) {
+		uint64_t low = cursor_u64(&r->c), len = cursor_u64(&r->c);
+
+		if (low == 0 && len == 0)
+			return;
+		if (!r->c.bad && len > 0)
+			add(r, low, low + len);
+	}
+}
+
+/* One set: the ranges of one unit. Returns where the next begins, or 0. */
+static uint64_t read_set(struct dw *d, uint64_t offset, struct reader *r)
+{
+	struct cursor c = dw_window(d, DWARF_ARANGES, offset, 12);
+	uint64_t len = cursor_u32(&c), head = 4, info;
+	struct dw_unit *u;
+	unsigned width = 4, address, segment;
+
+	if (len == UINT32_MAX) {
+		len = cursor_u64(&c);
+		head = 12;
+		width = 8;
+	}
+	c = dw_window(d, DWARF_ARANGES, offset + head, len);
+	if (len == 0 || cursor_left(&c) != len)
+		return 0;
+	cursor_u16(&c); /* version */
+	info = cursor_uint(&c, width);
+	address = cursor_u8(&c);
+	segment = cursor_u8(&c);
+	if (address == 8 && segment == 0) {
+		/* Pairs are aligned to their length, from the set's begin. */
+		cursor_skip(&c, -(head + 4 + width) % 16);
+		u = dw_unit_with(d, info + head + 8);
+		if (u != NULL && u->offset == info && !u->placed) {
+			r->u = u;
+			r->c = c;
+			r->owner = (uint32_t)(u - d->units.at);
+			read_tuples(r);
+		}
+	}
+	return offset + head + len;
+}
+
+int dw_aranges(struct dw *d, size_t max, struct dw_range_list *out)
+{
+	struct reader r = {.max = max, .out = out};
+	uint64_t offset = 0;
+
+	if (d->section[DWARF_ARANGES] == NULL)
+		return 0;
+	do
+		offset = read_set(d, offset, &r);
+	while (offset != 0 && !r.full &&
+	       offset < d->section[DWARF_ARANGES]->len);
+	return r.full ? -1 : 0;
+}
+
 /* -- Steps -- */
 
 static int by_low(const void *a, const void *b)
