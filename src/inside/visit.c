@@ -1,8 +1,9 @@
 /* inside/visit.c - what a thread does when it passes through natively.
  *
  * It opens the ring that hark gave it, says who and where it is, and closes
- * the ring again. It makes no system call: hark counts on the next one being
- * hark_leave's. */
+ * the ring again. It makes no system call (hark counts on the next one being
+ * hark_leave's) and executes nothing that a program can have forbidden itself,
+ * such as rdtsc. */
 #include "inside/visit.h"
 
 /* Where the image is: this function's address less its offset in the blob
@@ -28,7 +29,7 @@ void visit(struct wire_slot *slot)
 		    .fs_base = slot->regs.fs_base,
 		    .gs_base = slot->regs.gs_base,
 		    .image = (uint64_t)hark_entry,
-		    .tsc = __builtin_ia32_rdtsc(),
+		    .time_ns = slot->time_ns,
 		};
 		ring_commit(&v, sizeof *out);
 	} else {

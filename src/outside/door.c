@@ -497,7 +497,7 @@ static int redirect(struct door *d, int number, struct hark_err *err)
 	slot->channel = d->channel;
 	slot->ring = (uint32_t)number;
 	slot->tid = (uint32_t)t->tid;
-	slot->image = d->image;
+	slot->time_ns = (uint64_t)tracee_now_ns();
 	r.rip = d->image;
 	r.rdi = theirs;
 	r.rsp = (theirs + WIRE_SLOT_SIZE) & ~(WIRE_STACK_ALIGN - 1ull);

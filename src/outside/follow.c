@@ -3,7 +3,8 @@
  * One loop over what waitpid reports. Row: what a stop is. What is done with
  * it stands beside it, and always ends with the task running again:
  *
- *   first stop of a new task      it passes; go on
+ *   first stop of a new process   it passes; go on
+ *   first stop of a new thread    go on (F4)
  *   fork, vfork, clone event      go on (the child reports itself)
  *   entry of execve               privileged file: let go; else go on
  *   exec event                    go on to the end of execve
@@ -18,7 +19,10 @@
  *     the table is only a memory of who passed: an unknown number is new, a
  *     forgotten one does no harm.
  * F3  Judging execve at its entry needs a stop at every system call. Root's
- *     tracees keep their privilege, so as root only events stop them. */
+ *     tracees keep their privilege, so as root only events stop them.
+ * F4  A thread that is born while others of its process run does not pass: the
+ *     descriptors that a pass opens for a moment would take numbers from under
+ *     the others. It lives in a process that has passed. */
 #include "outside/follow.h"
 
 #include "outside/attach.h"
@@ -280,7 +284,8 @@ static void at_first_stop(struct follow *f, pid_t tid, int status)
 
 	if (t == NULL)
 		let_go(f, tid, "out of memory");
-	else if (tracee_is_event_stop(status) && !is_group_stop(status))
+	else if (tracee_is_event_stop(status) && !is_group_stop(status) &&
+		 process_of(tid) == tid)
 		pass_and_go_on(f, tid);
 	else
 		at_stop(f, t, status);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
@@ -207,9 +208,29 @@ static int sandboxed(pid_t pid, pid_t tid)
 	return mode == STRICT || theirs != ours;
 }
 
+/* System calls that the thread has asked to get as signals (as Wine does):
+ * hark's would be among them. Kernels before 6.4 cannot be asked. */
+static int calls_are_signals(pid_t tid)
+{
+	enum { GET_SYSCALL_USER_DISPATCH_CONFIG = 0x4211 };
+	struct {
+		uint64_t mode, selector, offset, len;
+	} config = {0};
+
+	return ptrace((enum __ptrace_request)GET_SYSCALL_USER_DISPATCH_CONFIG,
+		      tid, sizeof config, &config) == 0 &&
+	       config.mode != 0;
+}
+
 int refuse_thread(pid_t pid, pid_t tid, const struct user_regs_struct *regs,
 		  struct hark_err *err)
 {
+	if (calls_are_signals(tid))
+		return err_set(err, HARK_EREFUSE, 0,
+			       "thread %d of process %d gets its system calls "
+			       "as signals (syscall user dispatch), and would "
+			       "get hark's too; start it with hark instead",
+			       tid, pid);
 	if (sandboxed(pid, tid))
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d has a seccomp sandbox, which may "

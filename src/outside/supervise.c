@@ -1,6 +1,8 @@
 /* outside/supervise.c - signals on their way to the program, and its end. */
 #include "outside/supervise.h"
 
+#include "outside/proc.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -52,8 +54,28 @@ void supervise_end(const struct supervise *s)
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
+/* Is sender the program, or did it come of it? Then the signal was for hark's
+ * process group, or for the parent that hark only stands in for: the program
+ * has it already, or did not mean itself. One that has ended meanwhile cannot
+ * be asked, and counts as a stranger (`kill` is gone at once, too). */
+static int is_of_program(pid_t sender, pid_t program)
+{
+	enum { DEEPEST = 1000 };
+	uint64_t at = (uint64_t)sender;
+
+	for (int i = 0; i < DEEPEST && at > 1; i++) {
+		if ((pid_t)at == program)
+			return 1;
+		if (proc_status((pid_t)at, 0, "PPid", 10, &at) < 0)
+			return 0;
+	}
+	return 0;
+}
+
 static void pass_on(pid_t pid, siginfo_t *info)
 {
+	if (is_of_program(info->si_pid, pid))
+		return;
 	if (info->si_code == SI_QUEUE) /* with the value that came with it */
 		syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info);
 	else

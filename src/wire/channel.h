@@ -63,7 +63,7 @@ struct wire_slot {
 	uint64_t channel;      /* struct wire_control, as the target sees it */
 	uint32_t ring;	       /* its ring's number */
 	uint32_t tid;
-	uint64_t image; /* where the image is mapped, as hark believes */
+	uint64_t time_ns; /* when hark sent it in; copied into its report */
 	uint8_t stack[WIRE_SLOT_SIZE - 248];
 };
 _Static_assert(sizeof(struct wire_slot) == WIRE_SLOT_SIZE, "shared layout");
@@ -76,8 +76,8 @@ struct wire_visit {
 	uint32_t size; /* of this record */
 	uint32_t pid, tid;
 	uint64_t rip, rsp, fs_base, gs_base;
-	uint64_t image; /* where the image found itself */
-	uint64_t tsc;
+	uint64_t image;	  /* where the image found itself */
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
 };
 _Static_assert(sizeof(struct wire_visit) == 64, "shared layout");
 

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 cp "$HARK" hark && chmod 755 hark "$T"
-cp "$GUESTS/family" "$GUESTS/exec_from_thread" "$GUESTS/hello" . && chmod 755 ./*
+cp "$GUESTS"/{family,exec_from_thread,hello,born_threads,no_tsc,own_group} . && chmod 755 ./*
 if [ "$(id -u)" = 0 ]; then
 	as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 else
@@ -30,10 +30,14 @@ counts() {
 	like "$name" "$err" "$want"
 }
 
-plan 20
+plan 26
 for who in "" as_nobody; do
 	whose=${who:+ as nobody}
 	same "$who" "every kind of child$whose" ./family
+	same "$who" "threads are born while others use descriptors$whose" \
+		./born_threads
+	same "$who" "a program that may not execute rdtsc$whose" ./no_tsc
+	same "$who" "signals to the own process group come once$whose" ./own_group
 	same "$who" "a failing exec, then one from a thread$whose" \
 		./exec_from_thread /bin/echo one two
 	same "$who" "a pipeline$whose" \
@@ -53,7 +57,8 @@ done
 counts "one program is one" '"processes":1,"threads":1,' /bin/true
 counts "sh, its child and what that executes are three of two" \
 	'"processes":2,"threads":3' sh -c '/bin/true; exit 0'
-counts "every thread passes" '"threads":4' /usr/bin/python3 -c '
+counts "a thread born later does not pass" '"processes":1,"threads":1,' \
+	/usr/bin/python3 -c '
 import threading
 t = [threading.Thread(target=lambda: 0) for _ in range(3)]
 [(x.start(), x.join()) for x in t]'

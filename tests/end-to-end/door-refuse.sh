@@ -2,9 +2,9 @@
 # What cannot or must not be entered is left alone, with a line that says why.
 . "$(dirname "$0")/lib.sh"
 
-plan 31
+plan 33
 if [ "$(id -u)" != 0 ]; then
-	for i in $(seq 31); do
+	for i in $(seq 33); do
 		skip "refusal $i" "setting the scene needs root"
 	done
 	exit
@@ -111,3 +111,18 @@ wait $tracer
 kill $pid
 try ./hark run --native -p 999999999
 like "no such process" "$err" '^hark: there is no process 999999999'
+
+# A thread that gets its system calls as signals (kernel 6.4 tells).
+"$GUESTS/dispatch" 3 >guest.out &
+pid=$!
+sleep 0.5
+try ./hark run --native -p $pid
+wait $pid
+code=$?
+if [ $code = 3 ]; then
+	skip "syscall user dispatch: refused" "not in this kernel"
+	skip "syscall user dispatch: it goes on" "not in this kernel"
+else
+	like "syscall user dispatch: refused" "$err" '^hark: .*syscall user dispatch'
+	is "syscall user dispatch: it goes on" "$code" 0
+fi

@@ -53,7 +53,7 @@ printf '#!/bin/sh\necho "$0" "$@"; exit 4\n' >shell
 printf 'echo no interpreter "$1"; exit 6\n' >bare
 chmod +x script shell bare
 
-plan 35
+plan 36
 
 MODE=()
 for kind in pie nopie static staticpie musl muslstatic script shell; do
@@ -109,6 +109,7 @@ for closed in 0 1 2; do
 done
 
 # How programs end.
+twin "signals to the own process group come once" "$GUESTS/own_group"
 twin "an exit status is passed on" sh -c 'exit 123'
 { "$HARK" run --native -q -- sh -c 'kill -SEGV $$'; code=$?; } 2>/dev/null
 is "a program killed by a signal makes hark end by it" "$code" 139

