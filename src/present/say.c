@@ -18,18 +18,20 @@ void say_quiet(bool quiet)
 	is_quiet = quiet;
 }
 
-/* A reader that has gone would kill hark by SIGPIPE. Whoever started hark may
- * rely on that signal for standard output, so its action stays; here it is
- * held back, and taken away if this very write has raised it. */
+/* A reader that has gone would kill hark by SIGPIPE, a file that may not grow
+ * by SIGXFSZ. Whoever started hark may rely on these signals for standard
+ * output, so their actions stay; here they are held back, and taken away if
+ * this very write has raised one. */
 static void write_unharmed(int fd, const char *line, size_t len)
 {
 	static const struct timespec at_once;
-	sigset_t pipe, old, pending;
+	sigset_t raised, old, pending;
 
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
+	sigemptyset(&raised);
+	sigaddset(&raised, SIGPIPE);
+	sigaddset(&raised, SIGXFSZ);
 	sigpending(&pending);
-	if (pthread_sigmask(SIG_BLOCK, &pipe, &old) != 0)
+	if (pthread_sigmask(SIG_BLOCK, &raised, &old) != 0)
 		return;
 	while (len > 0) {
 		ssize_t n = write(fd, line, len);
@@ -41,10 +43,12 @@ static void write_unharmed(int fd, const char *line, size_t len)
 		line += n;
 		len -= (size_t)n;
 	}
-	if (!sigismember(&pending, SIGPIPE))
-		while (sigtimedwait(&pipe, NULL, &at_once) < 0 &&
-		       errno == EINTR)
-			continue;
+	if (sigismember(&pending, SIGPIPE))
+		sigdelset(&raised, SIGPIPE);
+	if (sigismember(&pending, SIGXFSZ))
+		sigdelset(&raised, SIGXFSZ);
+	while (sigtimedwait(&raised, NULL, &at_once) < 0 && errno == EINTR)
+		continue;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

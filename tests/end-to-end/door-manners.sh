@@ -4,7 +4,7 @@
 # the program does not notice.
 . "$(dirname "$0")/lib.sh"
 
-plan 27
+plan 28
 
 # wait_for TEXT FILE: until it stands there.
 wait_for() {
@@ -38,6 +38,8 @@ is "no file may be written at all: refused" "$( (ulimit -f 0
 	"hark: f.hark: File too large
 status 125"
 ok "... and none is left" test ! -e f.hark
+(ulimit -f 0; "$HARK" run --native -- ./missing 2>full.err)
+is "hark's own words may not grow a file: no harm" "$?" 127
 try hark run --native -o f.hark -- ./missing
 ok "a program that does not start leaves no file" test ! -e f.hark
 try hark run --native -o f.hark -p 999999999
