@@ -55,6 +55,8 @@ static void read_pair(struct reader *r)
 	uint64_t low = cursor_uint(&r->c, len), high = cursor_uint(&r->c, len);
 	uint64_t ones = len == 8 ? UINT64_MAX : UINT32_MAX;
 
+	if (r->c.bad)
+		return; /* zeros that were not read end nothing */
 	if (low == 0 && high == 0)
 		r->done = true;
 	else if (low == ones)
@@ -80,7 +82,7 @@ static void read_rle(struct reader *r)
 
 	switch (cursor_u8(&r->c)) {
 	case RLE_END:
-		r->done = true;
+		r->done = !r->c.bad;
 		break;
 	case RLE_BASE_ADDRESSX:
 		r->base = indexed(r);

@@ -32,7 +32,21 @@ split5		gcc -O2 -g -gsplit-dwarf -gdwarf-5 $names
 split4		gcc -O2 -g -gsplit-dwarf -gdwarf-4 $names
 split-clang	clang -O2 -g -gsplit-dwarf -gdwarf-5 $names
 now		gcc -O2 -g -Wl,-z,now -fcf-protection $names
+many5		gcc -O2 -g -gdwarf-5 -ffunction-sections many.c
+many4		gcc -O2 -g -gdwarf-4 -ffunction-sections many.c
 "
+
+# A unit in 500 pieces: its list of ranges is longer than one look at it.
+{
+	for ((i = 0; i < 500; i++)); do
+		echo "__attribute__((noinline)) int f$i(int x) { return x * $i + 1; }"
+	done
+	echo "int main(int c, char **v) { return 0"
+	for ((i = 0; i < 500; i++)); do
+		echo "+ f$i(c)"
+	done
+	echo "; }"
+} >many.c
 
 build_ask || exit 1
 
