@@ -159,8 +159,15 @@ static const char *cut_version(struct symbols *s, const char *name, size_t len)
 
 /* -- Symbols -- */
 
-static bool kind_of(const Elf64_Sym *sym, const struct elf *main,
-		    enum symbol_kind *kind)
+/* Segments may hold more than code, sections do not. */
+static bool in_code_section(const struct elf *e, const Elf64_Sym *sym)
+{
+	return e->made_sections || sym->st_shndx >= e->n_sec ||
+	       (e->sec[sym->st_shndx].h.sh_flags & SHF_EXECINSTR) != 0;
+}
+
+static bool kind_of(const struct elf *e, const Elf64_Sym *sym,
+		    const struct elf *main, enum symbol_kind *kind)
 {
 	bool code = elf_is_code(main, sym->st_value);
 
@@ -176,7 +183,7 @@ static bool kind_of(const Elf64_Sym *sym, const struct elf *main,
 		return code;
 	case STT_NOTYPE:
 		*kind = SYMBOL_LABEL;
-		return code;
+		return code && in_code_section(e, sym);
 	case STT_OBJECT:
 		*kind = SYMBOL_OBJECT;
 		return true;
@@ -219,8 +226,8 @@ static int append(struct symbols *s, const Elf64_Sym *sym, const char *name,
 }
 
 /* One entry; -1 if there is no memory for it. */
-static int take(struct symbols *s, const Elf64_Sym *sym, size_t i,
-		const struct versions *v, struct names *strings,
+static int take(struct symbols *s, const struct elf *e, const Elf64_Sym *sym,
+		size_t i, const struct versions *v, struct names *strings,
 		const struct elf *main, struct symbol_list *code,
 		struct symbol_list *data)
 {
@@ -228,7 +235,7 @@ static int take(struct symbols *s, const Elf64_Sym *sym, size_t i,
 	const char *name;
 	size_t len;
 
-	if (!kind_of(sym, main, &kind))
+	if (!kind_of(e, sym, main, &kind))
 		return 0;
 	name = name_at(strings, sym->st_name, &len);
 	if (name == NULL)
@@ -262,7 +269,7 @@ int symtab_read(struct symbols *s, struct elf *e, const char *section,
 		Elf64_Sym sym;
 
 		memcpy(&sym, at + i * sizeof sym, sizeof sym);
-		if (take(s, &sym, i, &v, &strings, main, code, data) < 0)
+		if (take(s, e, &sym, i, &v, &strings, main, code, data) < 0)
 			return no_memory(e, err);
 		if (n > SYMBOLS_MAX ||
 		    strings.used >

@@ -98,7 +98,7 @@ compare_rules() {
 }
 
 n=$(grep -c . <<<"$flavours")
-plan $((n * 3 + 4))
+plan $((n * 3 + 5))
 
 while read -r name how; do
 	[ -n "$name" ] || continue
@@ -130,3 +130,9 @@ objdump -d -j .plt -j .plt.sec -j .plt.got gcc5 2>/dev/null |
 is "all linkage entries have objdump's names" \
 	"$(comm -23 plt.theirs plt.ours | head -n 3)$(wc -l <plt.theirs |
 		awk '$1 < 5')" ""
+
+# Where segments are not separate, a segment with code has more in it.
+gcc -O2 -Wl,-z,noseparate-code -w -o together "$names"
+try ./ask functions together
+unlike "labels outside of code are no functions" "$out" \
+	'__GNU_EH_FRAME_HDR|_IO_stdin_used'
