@@ -248,23 +248,30 @@ static void set_cfa(struct program *p, uint64_t reg, int64_t offset)
 	p->now.cfa = (struct frame_cell){.how = FRAME_REGISTER,
 					 .reg = (uint8_t)reg,
 					 .value = (int32_t)offset};
+	p->now.offset = (int32_t)offset;
 	p->changed |= CFI_CFA;
 }
 
+/* DWARF forbids both of these where an expression is in force; programs do it
+ * (libgcrypt's assembler), and the compilers' own unwinder lets them: it
+ * remembers the offset, and a register makes it count again. */
 static void set_cfa_offset(struct program *p, int64_t offset)
 {
-	if (p->now.cfa.how != FRAME_REGISTER)
-		cursor_fail(&p->c);
-	else
+	if (p->now.cfa.how == FRAME_REGISTER)
 		set_cfa(p, p->now.cfa.reg, offset);
+	else if (p->now.cfa.how == FRAME_VAL_EXPR && offset >= INT32_MIN &&
+		 offset <= INT32_MAX)
+		p->now.offset = (int32_t)offset;
+	else
+		cursor_fail(&p->c);
 }
 
 static void set_cfa_register(struct program *p, uint64_t reg)
 {
-	if (p->now.cfa.how != FRAME_REGISTER)
+	if (p->now.cfa.how == FRAME_SAME)
 		cursor_fail(&p->c);
 	else
-		set_cfa(p, reg, p->now.cfa.value);
+		set_cfa(p, reg, p->now.offset);
 }
 
 static void set_register(struct program *p, uint64_t reg, uint64_t from)

@@ -97,7 +97,8 @@ struct frame_cell {
 struct frame_general {
 	struct frame_cell cfa; /* FRAME_REGISTER or FRAME_VAL_EXPR */
 	struct frame_cell reg[FRAME_REGS];
-	uint32_t flags, zero;
+	uint32_t flags;
+	int32_t offset; /* for who makes them: the last one from a register */
 };
 _Static_assert(sizeof(struct frame_general) == 152, "on disk");
 

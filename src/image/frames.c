@@ -17,6 +17,7 @@
 enum {
 	RULES_MAX = 65535,
 	GENERALS_MAX = 65535,
+	LOOK_BACK = 64,	    /* general rules that a new one is compared with */
 	SPAN_PAGES = 65536, /* 4 GiB of code: what 32-bit jumps can reach */
 };
 
@@ -417,25 +418,62 @@ static int keep_expr(struct build *b, struct frame_cell *c)
 	return 0;
 }
 
-/* What fits no ordinary rule. Like ones are not looked for: they are few. */
+static bool is_same_cell(const struct build *b, const struct frame_cell *kept,
+			 const struct frame_cell *c)
+{
+	if (c->how != FRAME_EXPR && c->how != FRAME_VAL_EXPR)
+		return memcmp(kept, c, sizeof *c) == 0;
+	return kept->how == c->how && kept->expr_len == c->expr_len &&
+	       memcmp(b->exprs.at + kept->value, expr_at(b, c), c->expr_len) ==
+		   0;
+}
+
+static bool is_same_general(const struct build *b,
+			    const struct frame_general *kept,
+			    const struct frame_general *s)
+{
+	if (kept->flags != s->flags || !is_same_cell(b, &kept->cfa, &s->cfa))
+		return false;
+	for (int i = 0; i < FRAME_REGS; i++)
+		if (!is_same_cell(b, &kept->reg[i], &s->reg[i]))
+			return false;
+	return true;
+}
+
+/* A like one among the newest, or b->generals.n. */
+static size_t find_general(const struct build *b, const struct frame_general *s)
+{
+	size_t n = b->generals.n;
+
+	for (size_t i = 1; i <= n && i <= LOOK_BACK; i++)
+		if (is_same_general(b, &b->generals.at[n - i], s))
+			return n - i;
+	return n;
+}
+
+/* What fits no ordinary rule. */
 static int number_of_general(struct build *b, const struct frame_general *s)
 {
+	size_t found = find_general(b, s);
 	struct frame_rule r = {.kind = FRAME_GENERAL,
 			       .flags = (uint8_t)s->flags,
-			       .cfa = (int32_t)b->generals.n};
+			       .cfa = (int32_t)found};
 	struct frame_general *g;
 
+	if (s->reg[FRAME_RIP].how == FRAME_UNDEFINED)
+		r.flags |= FRAME_END;
+	if (found < b->generals.n)
+		return number_of(b, &r);
 	if (b->generals.n == GENERALS_MAX || b->rules.n == RULES_MAX ||
 	    b->exprs.n > INT32_MAX / 2) {
 		b->dropped++;
 		return 0;
 	}
-	if (s->reg[FRAME_RIP].how == FRAME_UNDEFINED)
-		r.flags |= FRAME_END;
 	g = vec_push(&b->generals, b->in->heap);
 	if (g == NULL)
 		return -1;
 	*g = *s;
+	g->offset = 0;
 	if (keep_expr(b, &g->cfa) < 0)
 		return -1;
 	for (int i = 0; i < FRAME_REGS; i++)

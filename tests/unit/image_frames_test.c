@@ -18,9 +18,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define LIBC  "/lib/x86_64-linux-gnu/libc.so.6"
-#define LDSO  "/lib64/ld-linux-x86-64.so.2"
-#define LIBCC "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
+#define LIBC	"/lib/x86_64-linux-gnu/libc.so.6"
+#define LDSO	"/lib64/ld-linux-x86-64.so.2"
+#define LIBCC	"/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
+#define LIBMVEC "/lib/x86_64-linux-gnu/libmvec.so.1"
 
 /* check writes a file at each of its assertions; here are millions. */
 #define WANT(claim, ...)                           \
@@ -103,8 +104,26 @@ static void run_op(struct oracle *o, const Dwarf_Op *op)
 	case DW_OP_deref:
 		push(o, hash(pop(o)));
 		break;
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+		push(o, op->number);
+		break;
 	case DW_OP_plus:
 		push(o, pop(o) + pop(o));
+		break;
+	case DW_OP_minus:
+		a = pop(o);
+		push(o, pop(o) - a);
+		break;
+	case DW_OP_mul:
+		push(o, pop(o) * pop(o));
+		break;
+	case DW_OP_drop:
+		pop(o);
 		break;
 	case DW_OP_and:
 		push(o, pop(o) & pop(o));
@@ -275,6 +294,25 @@ END_TEST
 START_TEST(frames_of_libstdcxx_are_libdws)
 {
 	ck_assert_uint_gt(compare_file(LIBCC, 1), 20000);
+}
+END_TEST
+
+START_TEST(frames_with_expressions_are_libdws)
+{
+	ck_assert_uint_gt(compare_file(LIBMVEC, 1), 3000);
+}
+END_TEST
+
+START_TEST(frames_of_a_compiler_are_libdws)
+{
+	FILE *said = popen("gcc -print-prog-name=cc1", "r");
+	char path[4096] = "";
+
+	ck_assert_ptr_nonnull(said);
+	ck_assert_ptr_nonnull(fgets(path, sizeof path, said));
+	pclose(said);
+	path[strcspn(path, "\n")] = '\0';
+	ck_assert_uint_gt(compare_file(path, 16), 20000);
 }
 END_TEST
 
@@ -606,6 +644,8 @@ Suite *image_frames_suite(void)
 	tcase_add_test(t, frames_of_libc_are_libdws);
 	tcase_add_test(t, frames_of_the_loader_are_libdws);
 	tcase_add_test(t, frames_of_libstdcxx_are_libdws);
+	tcase_add_test(t, frames_with_expressions_are_libdws);
+	tcase_add_test(t, frames_of_a_compiler_are_libdws);
 	tcase_add_test(
 	    t, a_stack_through_a_signal_is_unwound_as_the_c_library_does);
 	tcase_add_test(t, a_damaged_table_is_refused);
