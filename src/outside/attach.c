@@ -9,6 +9,7 @@
 
 #include "outside/proc.h"
 #include "outside/refuse.h"
+#include "outside/rules.h"
 #include "outside/tracee.h"
 
 #include <errno.h>
@@ -74,13 +75,36 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 	return refuse_explain(d->pid, tid, e, err);
 }
 
+/* A stopped thread goes on as if it had not been stopped. */
+static void let_go(pid_t tid)
+{
+	struct user_regs_struct regs;
+	struct hark_err ignored;
+
+	if (tracee_get_regs(tid, &regs, &ignored) == 0 && rules_kernel(&regs))
+		tracee_set_regs(tid, &regs, &ignored);
+	ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
+void attach_release(pid_t tid)
+{
+	enum { LIMIT_NS = 1000000000 };
+	struct hark_err ignored;
+
+	if (tracee_stop(tid, tracee_now_ns() + LIMIT_NS, &ignored) == 0)
+		let_go(tid);
+}
+
 /* A thread asked to stop: 1 it has and is added, 0 not yet, -1 failed (it may
  * be gone). */
 static int take(struct door *d, pid_t tid, struct hark_err *err)
 {
 	int rc = tracee_stopped(tid, err);
 
-	return rc == 1 && door_add(d, tid, err) < 0 ? -1 : rc;
+	if (rc != 1 || door_add(d, tid, err) == 0)
+		return rc;
+	let_go(tid);
+	return -1;
 }
 
 /* Takes those that have stopped; how many are still awaited, or -1. Threads
@@ -152,6 +176,17 @@ static int hold_new(struct door *d, pid_t *tids, struct hark_err *err)
 	return hold_each(d, tids, n, err);
 }
 
+/* After a failure: threads that were asked to stop and are not in the door. To
+ * one that was never asked ptrace says no, and nothing happens. */
+static void release_others(const struct door *d, pid_t *tids)
+{
+	int n = proc_threads(d->pid, tids, MAX_THREADS);
+
+	for (int i = 0; i < n && i < MAX_THREADS; i++)
+		if (!known(d, tids[i]))
+			attach_release(tids[i]);
+}
+
 static int hold_all(struct door *d, struct hark_err *err)
 {
 	pid_t *tids = calloc(MAX_THREADS, sizeof *tids);
@@ -162,6 +197,8 @@ static int hold_all(struct door *d, struct hark_err *err)
 	do {
 		fresh = hold_new(d, tids, err);
 	} while (fresh > 0);
+	if (fresh < 0)
+		release_others(d, tids);
 	free(tids);
 	if (fresh == 0 && d->n_threads == 0)
 		return err_set(err, HARK_EGONE, ESRCH,

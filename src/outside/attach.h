@@ -12,6 +12,10 @@ int attach_open(struct door *d, pid_t pid, struct hark_err *err);
 /* Detaches every thread and frees the door (door_leave comes first). */
 void attach_close(struct door *d);
 
+/* Stops a thread that hark has seized, wherever it is, and lets it go as if it
+ * had not been stopped. */
+void attach_release(pid_t tid);
+
 /* hark moves to the CPU that pid last ran on: a stop then costs a fifth of
  * what it costs across CPUs. Returns what attach_unpin needs. */
 struct attach_pin {

@@ -28,7 +28,6 @@
 #include "outside/attach.h"
 #include "outside/proc.h"
 #include "outside/refuse.h"
-#include "outside/rules.h"
 #include "outside/tracee.h"
 
 #include <errno.h>
@@ -426,26 +425,12 @@ int follow_exit_status(const struct follow *f)
 	return f->root_status;
 }
 
-/* Stops a task wherever it is and lets it go as if it had not been stopped. */
-static void release(pid_t tid)
-{
-	enum { LIMIT_NS = 1000000000 };
-	struct user_regs_struct regs;
-	struct hark_err ignored;
-
-	if (tracee_stop(tid, tracee_now_ns() + LIMIT_NS, &ignored) < 0)
-		return;
-	if (tracee_get_regs(tid, &regs, &ignored) == 0 && rules_kernel(&regs))
-		tracee_set_regs(tid, &regs, &ignored);
-	ptrace(PTRACE_DETACH, tid, 0, 0);
-}
-
 void follow_close(struct follow *f)
 {
 	if (f == NULL)
 		return;
 	for (int i = 0; i < f->n; i++)
-		release(f->tasks[i].tid);
+		attach_release(f->tasks[i].tid);
 	free(f->tasks);
 	free(f);
 }

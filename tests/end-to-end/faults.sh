@@ -7,7 +7,7 @@
 
 "$GUESTS/blocked" 300 >/dev/null 2>guest.err &
 guest=$!
-trap 'kill $guest; tests_end' EXIT
+trap 'code=$?; kill $guest; (exit $code); tests_end' EXIT
 hark run --native -q -o sample.hark -- true
 
 # How many calls could fail.

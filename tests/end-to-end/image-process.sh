@@ -64,7 +64,7 @@ start() {
 where() { awk -v w="$1" '$1 == w {print $2}' said; }
 
 start "odd dir/sleeper" "$T/odd dir/liblib.so.1"
-trap 'kill $pid 2>/dev/null; tests_end' EXIT
+trap 'code=$?; kill $pid 2>/dev/null; (exit $code); tests_end' EXIT
 
 try ./ask modules "$pid"
 like "the program is a PIE with a path that has a blank" "$out" \
