@@ -43,14 +43,14 @@ static inline void *vec_grown(const struct heap *h, void *at, size_t *room,
 /* Makes room for `more` elements: 0, or -1 when there is no memory. */
 #define vec_fit(v, more, heap)                                                 \
 	({                                                                     \
-		size_t vec_room_ = (v)->room;                                  \
+		size_t vec_room_ = (v)->room, vec_more_ = (more);              \
 		void *vec_at_ = vec_grown((heap), (v)->at, &vec_room_, (v)->n, \
-					  (more), sizeof *(v)->at);            \
+					  vec_more_, sizeof *(v)->at);         \
 		if (vec_at_ != NULL) {                                         \
 			(v)->at = vec_at_;                                     \
 			(v)->room = vec_room_;                                 \
 		}                                                              \
-		vec_at_ != NULL ? 0 : -1;                                      \
+		vec_at_ != NULL || vec_more_ == 0 ? 0 : -1;                    \
 	})
 
 /* A new last element, not initialised; NULL when there is no memory. */

@@ -59,10 +59,17 @@ static void keep_value(struct entry *e, uint16_t name, const struct dw_value *v)
 	}
 }
 
+/* Those of a declaration that has any. */
+static const struct dw_attr *attrs_of(const struct dw_unit *u,
+				      const struct dw_decl *decl)
+{
+	return decl->n > 0 ? u->abbrevs->attrs.at + decl->first : NULL;
+}
+
 static void read_entry(struct dw_unit *u, const struct dw_decl *decl,
 		       struct cursor *c, struct entry *e)
 {
-	const struct dw_attr *a = u->abbrevs->attrs.at + decl->first;
+	const struct dw_attr *a = attrs_of(u, decl);
 
 	memset(e, 0, sizeof *e);
 	for (uint32_t i = 0; i < decl->n && !c->bad; i++) {
@@ -76,7 +83,7 @@ static void read_entry(struct dw_unit *u, const struct dw_decl *decl,
 static void skip_entry(struct dw_unit *u, const struct dw_decl *decl,
 		       struct cursor *c)
 {
-	const struct dw_attr *a = u->abbrevs->attrs.at + decl->first;
+	const struct dw_attr *a = attrs_of(u, decl);
 
 	if (decl->fixed >= 0) {
 		cursor_skip(c, (uint64_t)decl->fixed);

@@ -410,6 +410,10 @@ static int keep_expr(struct build *b, struct frame_cell *c)
 {
 	if (c->how != FRAME_EXPR && c->how != FRAME_VAL_EXPR)
 		return 0;
+	if (c->expr_len == 0) {
+		c->value = 0;
+		return 0;
+	}
 	if (vec_fit(&b->exprs, c->expr_len, b->in->heap) < 0)
 		return -1;
 	memcpy(b->exprs.at + b->exprs.n, expr_at(b, c), c->expr_len);
@@ -424,8 +428,8 @@ static bool is_same_cell(const struct build *b, const struct frame_cell *kept,
 	if (c->how != FRAME_EXPR && c->how != FRAME_VAL_EXPR)
 		return memcmp(kept, c, sizeof *c) == 0;
 	return kept->how == c->how && kept->expr_len == c->expr_len &&
-	       memcmp(b->exprs.at + kept->value, expr_at(b, c), c->expr_len) ==
-		   0;
+	       (c->expr_len == 0 || memcmp(b->exprs.at + kept->value,
+					   expr_at(b, c), c->expr_len) == 0);
 }
 
 static bool is_same_general(const struct build *b,

@@ -8,7 +8,7 @@
 unset HARK_DEBUG_PATH
 
 names=$ROOT/tests/guests/image_names.c
-plan 37
+plan 38
 build_ask || exit 1
 
 # All answers about a program's code, to compare with those of another.
@@ -152,6 +152,12 @@ else
 		skip "debuginfod $i" "libdebuginfod.so.1 is not installed"
 	done
 fi
+
+# -- Packed in the newer way
+
+objcopy --compress-debug-sections=zstd whole zstd
+answers zstd >got
+ok "sections packed with zstd are read" cmp want got
 
 # -- dwz: what several files share
 

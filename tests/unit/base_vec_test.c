@@ -75,6 +75,7 @@ START_TEST(lengths_that_overflow_are_refused)
 	struct heap heap = {resize, &c};
 	struct numbers v = {0};
 
+	ck_assert_int_eq(vec_fit(&v, 0, &heap), 0);
 	ck_assert_int_eq(vec_fit(&v, SIZE_MAX, &heap), -1);
 	ck_assert_int_eq(vec_fit(&v, SIZE_MAX / 4, &heap), -1);
 	ck_assert_int_eq(vec_fit(&v, 10, &heap), 0);
