@@ -46,10 +46,11 @@ INSIDE   := $(CFLAGS_ALL) -ffreestanding -fPIC -fvisibility=hidden \
 	-mmemset-strategy=unrolled_loop:-1:noalign)
 
 # Debian's static archives where they exist: hark starts faster and carries
-# what it needs.  libdw looks for debuginfod by itself, with dlopen.
-STATIC_LIBS := -ldw -lelf -lz -llzma -lbz2 -lzstd -lxxhash -liberty
-LIBS := -Wl,-Bstatic $(STATIC_LIBS) -Wl,-Bdynamic -pthread -ldl
-TEST_LIBS := -lcheck_pic -lsubunit -lZydis -lrt -lm
+# what it needs. libdw and Zydis are oracles of the tests, not parts of hark.
+LIBS := -Wl,-Bstatic -lz -llzma -lzstd -lxxhash -liberty -Wl,-Bdynamic \
+	-pthread -ldl
+TEST_LIBS := -lcheck_pic -lsubunit -lZydis -lrt -lm \
+	-Wl,-Bstatic -ldw -lelf -lbz2 -Wl,-Bdynamic
 # tests/faults: HARK_FAIL=k makes the k-th of these calls of hark's own fail.
 WRAPPED := malloc calloc realloc reallocarray strdup strndup open openat mmap \
 	memfd_create fopen fdopen
