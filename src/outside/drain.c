@@ -2,6 +2,7 @@
 #include "outside/drain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,11 @@ void drain_close(struct drain *d)
 	free(d->copy);
 	close(d->fd);
 	free(d);
+}
+
+int drain_descriptor(const struct drain *d)
+{
+	return fcntl(d->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 void *drain_base(const struct drain *d)

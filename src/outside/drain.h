@@ -17,6 +17,8 @@ struct drain;
 int drain_open(int fd, const struct wire_geometry *g, uint32_t pid,
 	       struct drain **out, struct hark_err *err);
 void drain_close(struct drain *d);
+/* A descriptor of it, the caller's own; -1 and errno if there is none. */
+int drain_descriptor(const struct drain *d);
 
 /* hark's own mapping, and the geometry it believes. */
 void *drain_base(const struct drain *d);

@@ -85,6 +85,24 @@ char proc_state(pid_t pid, pid_t tid)
 	return *value;
 }
 
+pid_t proc_inner_id(pid_t pid, pid_t tid)
+{
+	char text[TEXT_SIZE];
+	const char *value;
+	long id = 0;
+
+	if (read_text(pid, tid, "status", text) < 0)
+		return 0;
+	value = status_value(text, "NSpid"); /* the outermost first */
+	while (value != NULL && *value != '\n' && *value != '\0') {
+		char *end;
+
+		id = strtol(value, &end, 10);
+		value = end == value ? NULL : end;
+	}
+	return (pid_t)id;
+}
+
 int proc_cpu(pid_t pid)
 {
 	enum { PROCESSOR = 39, AFTER_NAME = 3 };
@@ -112,26 +130,33 @@ static char *after_words(char *at, int n)
 	return at;
 }
 
-/* One line of maps (range, prot, offset, device, inode, name), if it is of that
- * name: looked at from its end, because most are not, and there may be
- * thousands. */
-static int parse_mapping(char *line, size_t len, const char *name,
-			 struct proc_map *out)
+/* One line of maps: range, prot, offset, device, inode, name. */
+static int parse_mapping(char *line, struct proc_map *out)
 {
 	enum { PROT = 1, NAME = 5 };
-	size_t tail = strlen(name);
+	const char *prot = after_words(line, PROT);
 	char *dash;
+	struct proc_map m = {.start = strtoull(line, &dash, 16)};
 
-	if (len < tail || strcmp(line + len - tail, name) != 0 ||
-	    strcmp(after_words(line, NAME), name) != 0)
+	if (*dash != '-' || strlen(prot) < 4)
 		return -1;
-	out->start = strtoull(line, &dash, 16);
-	if (*dash != '-')
-		return -1;
-	out->end = strtoull(dash + 1, NULL, 16);
-	out->executable =
-	    strchr(after_words(line, PROT), 'x') == after_words(line, PROT) + 2;
+	m.end = strtoull(dash + 1, NULL, 16);
+	m.writable = prot[1] == 'w';
+	m.executable = prot[2] == 'x';
+	m.shared = prot[3] == 's';
+	m.stack = strcmp(after_words(line, NAME), "[stack]") == 0;
+	*out = m;
 	return 0;
+}
+
+/* Looked at from its end, because most are not, and there may be thousands. */
+static int is_named(char *line, size_t len, const char *name)
+{
+	enum { NAME = 5 };
+	size_t tail = strlen(name);
+
+	return len >= tail && strcmp(line + len - tail, name) == 0 &&
+	       strcmp(after_words(line, NAME), name) == 0;
 }
 
 int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
@@ -151,8 +176,8 @@ int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 		struct proc_map m;
 
 		line[--len] = '\0'; /* the newline */
-		if (parse_mapping(line, (size_t)len, name, &m) < 0 ||
-		    m.start < from)
+		if (!is_named(line, (size_t)len, name) ||
+		    parse_mapping(line, &m) < 0 || m.start < from)
 			continue;
 		*out = m;
 		rc = 0;
@@ -160,6 +185,30 @@ int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 	free(line);
 	fclose(f);
 	return rc;
+}
+
+int proc_mappings(pid_t pid, pid_t tid,
+		  void (*see)(void *ctx, const struct proc_map *m), void *ctx)
+{
+	char path[PATH_SIZE], *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+	FILE *f;
+
+	path_of(path, pid, tid, "maps");
+	f = fopen(path, "re");
+	if (f == NULL)
+		return -1;
+	while ((len = getline(&line, &size, f)) > 0) {
+		struct proc_map m;
+
+		line[--len] = '\0'; /* the newline */
+		if (parse_mapping(line, &m) == 0)
+			see(ctx, &m);
+	}
+	free(line);
+	fclose(f);
+	return 0;
 }
 
 int proc_descriptor(pid_t pid, pid_t tid, const char *name)

@@ -14,17 +14,24 @@ int proc_status(pid_t pid, pid_t tid, const char *key, int base, uint64_t *out);
 /* Its state letter (R S D T t Z X ...), or 0 if there is no such thread. */
 char proc_state(pid_t pid, pid_t tid);
 
+/* Its id in the innermost pid namespace that it lives in, or 0. */
+pid_t proc_inner_id(pid_t pid, pid_t tid);
+
 /* The CPU that a thread last ran on, or -1. */
 int proc_cpu(pid_t pid);
 
 struct proc_map {
 	uint64_t start, end;
-	int executable;
+	uint8_t executable, writable, shared;
+	uint8_t stack; /* the first thread's */
 };
 /* The first mapping of that name ("[vdso]", a path) from an address on; -1 if
  * there is none. */
 int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 		 struct proc_map *out);
+/* Every mapping, in ascending order; -1 if they cannot be read. */
+int proc_mappings(pid_t pid, pid_t tid,
+		  void (*see)(void *ctx, const struct proc_map *m), void *ctx);
 /* A descriptor that is open on that name, or -1. */
 int proc_descriptor(pid_t pid, pid_t tid, const char *name);
 
