@@ -1,7 +1,11 @@
-/* cli/cmd_run.c - hark run: through the door, observing nothing. */
+/* cli/cmd_run.c - hark run: observing nothing.
+ *
+ * Translated as a rule (cli/run_translated); here is --native: through the
+ * door, once through the image, and natively on. */
 #include "cli/commands.h"
 
 #include "base/fmt.h"
+#include "cli/run_translated.h"
 #include "outside/file.h"
 #include "outside/follow.h"
 #include "outside/native.h"
@@ -251,12 +255,34 @@ static int run_watched(const struct plan *p, struct seen *s, int *status,
 	return rc;
 }
 
+/* What goes with --native alone, or without it alone. */
+static int check_way(const struct cli_args *args)
+{
+	int native = args_flag(args, "native");
+
+	if (!native && args_pid(args, "pid") != 0)
+		return args_refuse(args,
+				   "-p goes with --native: a running program "
+				   "cannot be translated from the middle");
+	if (!native && args_value(args, "output") != NULL)
+		return args_refuse(args, "-o goes with --native: there is "
+					 "nothing to write otherwise");
+	if (native && args_flag(args, "count"))
+		return args_refuse(args, "--count and --native exclude each "
+					 "other");
+	if (args_flag(args, "follow") && args_flag(args, "no-follow"))
+		return args_refuse(args, "-f and --no-follow exclude each "
+					 "other");
+	return CLI_OK;
+}
+
 static int check_options(const struct cli_args *args)
 {
 	pid_t pid = args_pid(args, "pid");
+	int rc = check_way(args);
 
-	if (!args_flag(args, "native"))
-		return args_refuse(args, "only --native is there yet");
+	if (rc != CLI_OK)
+		return rc;
 	if (pid == 0 && args_count(args) == 0)
 		return args_refuse(args, "which program?");
 	if (pid != 0 && args_count(args) > 0)
@@ -282,6 +308,8 @@ int cmd_run(const struct cli_args *args)
 
 	if (rc != CLI_OK)
 		return rc;
+	if (!args_flag(args, "native"))
+		return run_translated(args);
 	supervise_begin(&plan.supervise);
 	rc = run_watched(&plan, &seen, &status, &err);
 	supervise_end(&plan.supervise);

@@ -22,8 +22,8 @@
 
 extern const uint8_t blob_start[], blob_end[];
 
-#define MEMFD "hark-visit" /* and its name in the target's maps: */
-#define LEFT  "/memfd:" MEMFD " (deleted)"
+#define PASSES "hark-visit" /* and its name in the target's maps: */
+#define LEFT   "/memfd:" PASSES " (deleted)"
 
 enum { LEAVE_AT = 2, STOP_LIMIT_S = 3 }; /* inside/entry.S */
 
@@ -51,6 +51,7 @@ static size_t blob_len(void)
 void door_init(struct door *d, pid_t pid)
 {
 	*d = (struct door){.pid = pid,
+			   .name = PASSES,
 			   .mem = -1,
 			   .worker = -1,
 			   .limit_ns = STOP_LIMIT_S * 1000000000LL};
@@ -472,7 +473,7 @@ int door_enter(struct door *d, struct hark_err *err)
 	settle_registers(d);
 	if (find_gate(d, err) < 0 || borrow_thread(d, err) < 0)
 		return -1;
-	if (sweep(d, err) < 0 || gate_text(&d->gate, MEMFD, &name, err) < 0 ||
+	if (sweep(d, err) < 0 || gate_text(&d->gate, d->name, &name, err) < 0 ||
 	    map_image(d, name, err) < 0 || map_channel(d, name, err) < 0)
 		return -1; /* door_leave undoes it */
 	return return_thread(d, err);
@@ -480,13 +481,18 @@ int door_enter(struct door *d, struct hark_err *err)
 
 /* -- Visiting -- */
 
+static struct wire_slot *slot_of(const struct door *d, int number)
+{
+	return channel_slot(drain_geometry(d->drain), drain_base(d->drain),
+			    (uint32_t)number);
+}
+
 /* Registers and slot of a thread that is to enter the image. */
-static int redirect(struct door *d, int number, struct hark_err *err)
+static int redirect(struct door *d, int number, enum wire_mode mode,
+		    struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[number];
-	const struct wire_geometry *g = drain_geometry(d->drain);
-	struct wire_slot *slot =
-	    channel_slot(g, drain_base(d->drain), (uint32_t)number);
+	struct wire_slot *slot = slot_of(d, number);
 	uint64_t theirs =
 	    d->channel +
 	    (uint64_t)((uint8_t *)slot - (uint8_t *)drain_base(d->drain));
@@ -498,6 +504,8 @@ static int redirect(struct door *d, int number, struct hark_err *err)
 	slot->ring = (uint32_t)number;
 	slot->tid = (uint32_t)t->tid;
 	slot->time_ns = (uint64_t)tracee_now_ns();
+	slot->mode = mode;
+	slot->status = ENOSYS; /* until the engine says otherwise */
 	r.rip = d->image;
 	r.rdi = theirs;
 	r.rsp = (theirs + WIRE_SLOT_SIZE) & ~(WIRE_STACK_ALIGN - 1ull);
@@ -556,7 +564,8 @@ static int visit_one(struct door *d, int number, struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[number];
 
-	if (redirect(d, number, err) < 0 || run_to_leave(d, t, err) < 0)
+	if (redirect(d, number, WIRE_PASS, err) < 0 ||
+	    run_to_leave(d, t, err) < 0)
 		return -1;
 	return take_back(d, t, err);
 }
@@ -567,6 +576,43 @@ int door_visit(struct door *d, struct hark_err *err)
 		if (d->threads[i].progress == DOOR_HELD &&
 		    visit_one(d, i, err) < 0)
 			return -1;
+	return 0;
+}
+
+/* -- Staying -- */
+
+/* The engine could not start, and said why. */
+static int engine_refused(const struct door *d, int e, struct hark_err *err)
+{
+	return err_set(err, HARK_EREFUSE, e,
+		       "the engine cannot start in process %d: %s%s", d->pid,
+		       strerror(e),
+		       e == ENOMEM ? " (is its address space limited? "
+				     "ulimit -v)"
+		       : e == EACCES || e == EPERM
+			   ? " (a filter or security module forbids memory "
+			     "that is written and executed)"
+			   : "");
+}
+
+int door_translate(struct door *d, struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[0];
+	uint32_t e;
+
+	if (redirect(d, 0, WIRE_TRANSLATE, err) < 0 ||
+	    run_to_leave(d, t, err) < 0)
+		return -1;
+	e = __atomic_load_n(&slot_of(d, 0)->status, __ATOMIC_ACQUIRE);
+	if (e != 0) {
+		take_back(d, t, NULL);
+		return engine_refused(d, (int)e, err);
+	}
+	t->progress = DOOR_STAYED;
+	d->image = d->channel = 0;
+	if (ptrace(PTRACE_DETACH, t->tid, 0, 0) < 0)
+		return err_set(err, HARK_EGONE, errno,
+			       "process %d ended meanwhile", d->pid);
 	return 0;
 }
 

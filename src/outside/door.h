@@ -4,7 +4,8 @@
  * that has just been executed) hark holds at ptrace stops. Through it go the
  * image (a sealed memfd, mapped read-execute) and the channel (a memfd mapped
  * read-write); each thread can be sent once through the image; then both are
- * unmapped and every thread goes on from exactly where it was.
+ * unmapped and every thread goes on from exactly where it was. Or the one
+ * thread goes in to stay, and image and channel stay with it.
  *
  * D1  Threads are only ever changed between door_enter and door_leave, and
  *     each is given back what it had (outside/rules.h says in which form).
@@ -25,6 +26,7 @@ enum door_progress {
 	DOOR_HELD,   /* stopped, untouched */
 	DOOR_INSIDE, /* its registers point into the image or the gate */
 	DOOR_DEAD,
+	DOOR_STAYED, /* detached: it runs in the engine */
 };
 
 struct door_thread {
@@ -37,6 +39,7 @@ struct door_thread {
 
 struct door {
 	pid_t pid;
+	const char *name;	     /* borrowed: of the memfds */
 	struct door_thread *threads; /* owned */
 	int n_threads, max_threads;
 	int mem;	  /* owned: /proc/PID/mem, from door_enter on */
@@ -59,6 +62,11 @@ int door_add(struct door *d, pid_t tid, struct hark_err *err);
 int door_enter(struct door *d, struct hark_err *err);
 /* Sends every thread once through the image. */
 int door_visit(struct door *d, struct hark_err *err);
+/* Sends the one thread in to be translated, and lets go of it there. Image and
+ * channel are the program's then (door_leave does nothing); on failure the
+ * thread is where it was. Set name to DOOR_STAYS before door_enter. */
+#define DOOR_STAYS "hark-run"
+int door_translate(struct door *d, struct hark_err *err);
 /* Unmaps and gives every thread back, still stopped (the caller detaches or
  * continues it). Also undoes a door that failed halfway. */
 int door_leave(struct door *d, struct hark_err *err);

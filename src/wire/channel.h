@@ -56,6 +56,12 @@ _Static_assert(sizeof(struct wire_regs) == 216, "struct user_regs_struct");
 
 enum { WIRE_SLOT_SIZE = 16384, WIRE_STACK_ALIGN = 16 };
 
+/* What a thread comes for. */
+enum wire_mode {
+	WIRE_PASS,	/* once through, then natively on */
+	WIRE_TRANSLATE, /* from here on only through the engine */
+};
+
 /* One thread on its way through the image, with the stack it uses there. */
 struct wire_slot {
 	struct wire_regs regs; /* first: the image pops it to go home */
@@ -64,10 +70,15 @@ struct wire_slot {
 	uint32_t ring;	       /* its ring's number */
 	uint32_t tid;
 	uint64_t time_ns; /* when hark sent it in; copied into its report */
-	uint8_t stack[WIRE_SLOT_SIZE - 248];
+	uint32_t mode;	  /* enum wire_mode */
+	uint32_t status;  /* 0, or what kept the engine from starting: errno */
+	uint64_t vcpu;	  /* what the engine made of it */
+	uint8_t stack[WIRE_SLOT_SIZE - 264];
 };
 _Static_assert(sizeof(struct wire_slot) == WIRE_SLOT_SIZE, "shared layout");
 _Static_assert(offsetof(struct wire_slot, sigmask) == 216, "entry.S uses it");
+_Static_assert(offsetof(struct wire_slot, mode) == 248, "entry.S uses it");
+_Static_assert(offsetof(struct wire_slot, status) == 252, "entry.S uses it");
 
 /* What a thread reports when it passes: the records of a native visit. */
 enum { WIRE_VISIT = 1 };

@@ -1,0 +1,76 @@
+/* outside/asker.c - from the program's numbers to hark's. */
+#include "outside/asker.h"
+
+#include "outside/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* Does the process have the channel where it was mapped? One that may not be
+ * looked into may not be attached to either, and that is said better there. */
+static int maps_channel(pid_t pid, const struct peer *p)
+{
+	const struct peer_place *at = peer_place(p);
+	struct stat st;
+	char path[96];
+
+	snprintf(path, sizeof path, "/proc/%d/map_files/%lx-%lx", pid,
+		 (unsigned long)at->start, (unsigned long)at->end);
+	return lstat(path, &st) == 0 || errno == EACCES || errno == EPERM;
+}
+
+static int is_thread_of(pid_t pid, pid_t tid)
+{
+	uint64_t tgid;
+
+	return proc_status(tid, 0, "Tgid", 10, &tgid) == 0 &&
+	       (pid_t)tgid == pid;
+}
+
+/* The number in /proc/PID/DIR/ whose innermost id is `inner`; 0: none. With a
+ * peer, one that maps its channel. */
+static pid_t search(const char *dir, pid_t pid, pid_t inner,
+		    const struct peer *p)
+{
+	pid_t found = 0;
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d != NULL && found == 0 && (e = readdir(d)) != NULL) {
+		pid_t id = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (!isdigit((unsigned char)e->d_name[0]) ||
+		    proc_inner_id(pid != 0 ? pid : id, pid != 0 ? id : 0) !=
+			inner)
+			continue;
+		if (p == NULL || maps_channel(id, p))
+			found = id;
+	}
+	if (d != NULL)
+		closedir(d);
+	return found;
+}
+
+int asker_find(const struct peer *p, struct asker *out)
+{
+	const struct wire_ask *ask = &peer_run(p)->ask;
+	pid_t pid = (pid_t)__atomic_load_n(&ask->pid, __ATOMIC_RELAXED);
+	pid_t tid = (pid_t)__atomic_load_n(&ask->tid, __ATOMIC_RELAXED);
+	char tasks[48];
+
+	if (pid <= 0 || tid <= 0)
+		return -1;
+	if (!is_thread_of(pid, tid) || !maps_channel(pid, p)) {
+		pid = search("/proc", 0, pid, p);
+		snprintf(tasks, sizeof tasks, "/proc/%d/task", pid);
+		tid = pid != 0 ? search(tasks, pid, tid, NULL) : 0;
+	}
+	if (tid == 0)
+		return -1;
+	*out = (struct asker){pid, tid};
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* outside/enter.h - the engine into a program that has just been executed.
+ *
+ * The program is held at the end of execve, before its first instruction. It
+ * gets image and channel, learns which of its memory may be executed, and goes
+ * in; hark lets go of it there and keeps its end of the channel. Hosted. */
+#ifndef OUTSIDE_ENTER_H
+#define OUTSIDE_ENTER_H
+
+#include "base/err.h"
+#include "outside/peer.h"
+
+#include <sys/types.h>
+
+/* Can the engine run on this machine at all? */
+int enter_possible(struct hark_err *err);
+
+struct enter_how {
+	uint32_t flags; /* WIRE_RUN_* */
+	int deaf;	/* nobody will answer its asks */
+};
+
+/* On success the program runs and is not attached any more. On failure it is
+ * held, and as if nothing had happened. */
+int enter_program(pid_t pid, const struct enter_how *how, struct peer **out,
+		  struct hark_err *err);
+
+#endif

@@ -1,0 +1,359 @@
+/* outside/escort.c - with a thread across its execve.
+ *
+ *   ASKED      seized and interrupted; its first stop is awaited
+ *   WALKING    told that hark comes; stops at every system call
+ *   AT_EXEC    inside execve
+ *   EXECUTED   the exec event was there, the end of execve is next
+ *
+ *                 first stop     execve entered    exec event    call ends
+ *   ASKED         answer; W.
+ *   WALKING                      judge; AT_EXEC
+ *   AT_EXEC                                        EXECUTED      it failed: go
+ *   EXECUTED                                                     enter; go
+ *
+ * Signals that come meanwhile are delivered, a stopped process stays stopped.
+ *
+ * X1  An escorted thread ends up entered or let go, always at a stop of its
+ *     own, and is forgotten then.
+ * X2  exec from a thread that is not the leader reports under the leader's
+ *     number. Other escorted threads of that process are gone without a word.
+ * X3  One that dies with the ask in its hands has it taken out of them: by its
+ *     report if it is escorted, else when the next one rings because it waits
+ *     too long. */
+#include "outside/escort.h"
+
+#include "outside/asker.h"
+#include "outside/attach.h"
+#include "outside/judge.h"
+#include "outside/proc.h"
+#include "outside/refuse.h"
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+enum escort_state { ASKED, WALKING, AT_EXEC, EXECUTED };
+
+/* Between answer and execve the engine makes a handful of calls. */
+enum { CALLS_MAX = 1000 };
+
+struct walker {
+	pid_t tid, pid;
+	uint8_t state; /* enum escort_state */
+	int calls;
+	struct peer *peer; /* borrowed: where it asked, while ASKED */
+};
+
+struct escort {
+	const struct escort_watch *watch; /* borrowed */
+	struct enter_how how;
+	struct walker *walkers; /* owned */
+	int n, room;
+	uint64_t let_go;
+	pid_t noted; /* the last process that a note was about */
+	struct attach_pin pin;
+};
+
+/* -- Who is on the way -- */
+
+static struct walker *find(struct escort *e, pid_t tid)
+{
+	for (int i = 0; i < e->n; i++)
+		if (e->walkers[i].tid == tid)
+			return &e->walkers[i];
+	return NULL;
+}
+
+static struct walker *add(struct escort *e, const struct asker *who)
+{
+	if (e->n == e->room) {
+		int room = e->room == 0 ? 16 : 2 * e->room;
+		struct walker *more =
+		    realloc(e->walkers, (size_t)room * sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		e->walkers = more;
+		e->room = room;
+	}
+	e->walkers[e->n] = (struct walker){.tid = who->tid, .pid = who->pid};
+	return &e->walkers[e->n++];
+}
+
+static void forget(struct escort *e, struct walker *w)
+{
+	*w = e->walkers[--e->n];
+	if (e->n == 0) {
+		attach_unpin(&e->pin);
+		e->pin.pinned = 0;
+	}
+}
+
+/* hark moves to the CPU of whoever it deals with. */
+static void pin_to(struct escort *e, pid_t tid)
+{
+	attach_unpin(&e->pin);
+	e->pin = attach_pin(tid);
+}
+
+static void note(struct escort *e, pid_t pid, const char *why)
+{
+	char text[600];
+
+	e->let_go++;
+	if (e->noted == pid)
+		return;
+	e->noted = pid;
+	snprintf(text, sizeof text, "process %d goes on natively: %s", pid,
+		 why);
+	e->watch->note(e->watch->ctx, text);
+}
+
+/* X1. */
+static void let_go(struct escort *e, struct walker *w)
+{
+	ptrace(PTRACE_DETACH, w->tid, 0, 0);
+	forget(e, w);
+}
+
+static void go_on(const struct walker *w, int signal)
+{
+	ptrace(PTRACE_SYSCALL, w->tid, 0, (long)signal);
+}
+
+/* -- The ask -- */
+
+/* It stays seized only if it can be stopped: that is what it is for. */
+static int seize(const struct asker *who, struct hark_err *err)
+{
+	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+
+	if (ptrace(PTRACE_SEIZE, who->tid, 0, options) < 0)
+		return refuse_explain(who->pid, who->tid, errno, err);
+	ptrace(PTRACE_INTERRUPT, who->tid, 0, 0);
+	return 0;
+}
+
+static void answer_ask(struct escort *e, struct peer *p)
+{
+	struct hark_err err = {0};
+	struct asker who;
+	struct walker *w;
+
+	if (asker_find(p, &who) < 0) {
+		peer_answer(p, WIRE_ASK_ALONE);
+		return;
+	}
+	w = find(e, who.tid);
+	if (w != NULL) { /* seized already: awaited, or it asks again */
+		if (w->state != ASKED)
+			peer_answer(p, WIRE_ASK_COMING);
+		return;
+	}
+	w = add(e, &who);
+	if (w == NULL) {
+		note(e, who.pid, "out of memory");
+		peer_answer(p, WIRE_ASK_ALONE);
+		return;
+	}
+	w->peer = p;
+	pin_to(e, who.tid);
+	if (seize(&who, &err) < 0) {
+		if (err.code != HARK_EGONE)
+			note(e, who.pid, err.text);
+		forget(e, w);
+		peer_answer(p, WIRE_ASK_ALONE);
+	}
+}
+
+void escort_hear(struct escort *e, struct peer *p)
+{
+	const struct wire_ask *ask = &peer_run(p)->ask;
+	struct asker who;
+
+	if (__atomic_load_n(&ask->state, __ATOMIC_ACQUIRE) == WIRE_ASK_ASKED)
+		answer_ask(e, p);
+	else if (__atomic_load_n(&ask->lock, __ATOMIC_RELAXED) != 0 &&
+		 asker_find(p, &who) < 0)
+		peer_free_ask(p); /* X3 */
+}
+
+/* -- Stops -- */
+
+static int is_group_stop(int status)
+{
+	int sig = WSTOPSIG(status);
+
+	return tracee_is_event_stop(status) &&
+	       (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN ||
+		sig == SIGTTOU);
+}
+
+/* The signal that is about to be delivered, or 0. */
+static int signal_of(int status)
+{
+	return tracee_event(status) != 0 || tracee_is_syscall_stop(status)
+		   ? 0
+		   : WSTOPSIG(status);
+}
+
+/* X2: returns the walker, whose number is now the process's. */
+static struct walker *at_exec_event(struct escort *e, pid_t pid)
+{
+	unsigned long former = (unsigned long)pid;
+	struct walker *w;
+
+	ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
+	for (int i = e->n - 1; i >= 0; i--)
+		if (e->walkers[i].pid == pid &&
+		    e->walkers[i].tid != (pid_t)former)
+			forget(e, &e->walkers[i]);
+	w = find(e, (pid_t)former);
+	if (w == NULL)
+		return NULL;
+	w->tid = pid;
+	w->state = EXECUTED;
+	e->watch->executed(e->watch->ctx, pid);
+	return w;
+}
+
+/* The end of execve: this is what it was all for. */
+static void enter(struct escort *e, struct walker *w)
+{
+	struct hark_err err = {0};
+	struct peer *p;
+
+	pin_to(e, w->tid);
+	if (enter_program(w->pid, &e->how, &p, &err) == 0) {
+		forget(e, w);
+		if (e->watch->entered(e->watch->ctx, p) < 0)
+			peer_close(p);
+		return;
+	}
+	if (err.code != HARK_EGONE)
+		note(e, w->pid, err.text);
+	let_go(e, w);
+}
+
+static void at_call(struct escort *e, struct walker *w)
+{
+	if (w->state == EXECUTED) {
+		enter(e, w);
+		return;
+	}
+	switch (judge_call(w->tid)) {
+	case JUDGE_PRIVILEGED:
+		note(e, w->pid,
+		     "it executes a program that is set-uid, set-gid or has "
+		     "file capabilities");
+		let_go(e, w);
+		return;
+	case JUDGE_EXEC:
+		w->state = AT_EXEC;
+		break;
+	case JUDGE_RETURN:
+		if (w->state != AT_EXEC)
+			break;
+		let_go(e, w); /* execve failed */
+		return;
+	case JUDGE_OTHER:
+		if (++w->calls < CALLS_MAX)
+			break;
+		let_go(e, w); /* it has changed its mind */
+		return;
+	}
+	go_on(w, 0);
+}
+
+static void at_stop(struct escort *e, struct walker *w, int status)
+{
+	if (w->state == ASKED) {
+		w->state = WALKING;
+		peer_answer(w->peer, WIRE_ASK_COMING);
+	}
+	if (tracee_is_syscall_stop(status))
+		at_call(e, w);
+	else if (is_group_stop(status))
+		ptrace(PTRACE_LISTEN, w->tid, 0, 0);
+	else
+		go_on(w, signal_of(status));
+}
+
+/* X3: its ask is not always over. */
+static void at_end(struct escort *e, struct walker *w)
+{
+	if (w->state == ASKED)
+		peer_free_ask(w->peer);
+	forget(e, w);
+}
+
+int escort_report(struct escort *e, pid_t tid, int status)
+{
+	struct walker *w = tracee_event(status) == PTRACE_EVENT_EXEC
+			       ? at_exec_event(e, tid)
+			       : find(e, tid);
+
+	if (w == NULL) {
+		/* Nobody's; should it be a stop, it must not last. */
+		if (WIFSTOPPED(status))
+			ptrace(PTRACE_DETACH, tid, 0, (long)signal_of(status));
+		return 0;
+	}
+	if (WIFSTOPPED(status))
+		at_stop(e, w, status);
+	else
+		at_end(e, w);
+	return 1;
+}
+
+/* -- Life -- */
+
+struct escort *escort_new(const struct escort_watch *w,
+			  const struct enter_how *how)
+{
+	struct escort *e = calloc(1, sizeof *e);
+
+	if (e != NULL) {
+		e->watch = w;
+		e->how = *how;
+	}
+	return e;
+}
+
+void escort_free(struct escort *e)
+{
+	if (e == NULL)
+		return;
+	while (e->n > 0) {
+		struct walker *w = &e->walkers[e->n - 1];
+
+		if (w->state == ASKED)
+			peer_answer(w->peer, WIRE_ASK_ALONE);
+		attach_release(w->tid);
+		forget(e, w);
+	}
+	free(e->walkers);
+	free(e);
+}
+
+int escort_busy(const struct escort *e)
+{
+	return e->n;
+}
+
+int escort_needs(const struct escort *e, const struct peer *p)
+{
+	for (int i = 0; i < e->n; i++)
+		if (e->walkers[i].state == ASKED && e->walkers[i].peer == p)
+			return 1;
+	return 0;
+}
+
+uint64_t escort_let_go(const struct escort *e)
+{
+	return e->let_go;
+}

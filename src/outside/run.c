@@ -1,0 +1,336 @@
+/* outside/run.c - a translated program, and whatever it executes.
+ *
+ * One peer a program that was entered. Most are short-lived, and nobody says
+ * when they end: whenever one is added, the peers whose process has gone, or
+ * executes something else by now, are asked whether anybody is left (children
+ * may be). So as many are kept as programs live, and a few more. */
+#include "outside/run.h"
+
+#include "outside/attach.h"
+#include "outside/bells.h"
+#include "outside/escort.h"
+#include "outside/proc.h"
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct mate {
+	struct peer *peer; /* owned */
+	uint8_t left;	   /* its process executes something else by now */
+};
+
+struct run {
+	struct run_plan plan;
+	struct escort_watch watch;
+	pid_t root;
+	int root_status;    /* -1 while it lives */
+	int done;	    /* it has ended */
+	int root_fd;	    /* owned: a pidfd if it is not a child, else -1 */
+	pthread_t keeper;   /* waits for root_fd */
+	struct mate *mates; /* owned */
+	unsigned n, room;
+	unsigned next;	       /* to be asked whether anybody is left */
+	struct escort *escort; /* owned; NULL: does not follow */
+	struct bells *bells;   /* owned; NULL: does not follow */
+	int changed;	       /* mates: the bells are others */
+	struct run_totals totals;
+};
+
+/* -- Peers -- */
+
+static void remove_mate(struct run *r, unsigned i)
+{
+	peer_count(r->mates[i].peer, &r->totals.stats);
+	peer_close(r->mates[i].peer);
+	r->mates[i] = r->mates[--r->n];
+	r->changed = 1;
+}
+
+/* Does the process still run the program that the peer was made for? */
+static int still_runs(const struct mate *m)
+{
+	return !m->left && kill(peer_place(m->peer)->pid, 0) == 0;
+}
+
+/* Looks at a few, in turn, so that many cost no more than few. */
+static void sweep(struct run *r)
+{
+	enum { A_FEW = 8 };
+
+	for (unsigned i = 0; i < A_FEW && i < r->n; i++) {
+		struct mate *m;
+
+		r->next = r->next + 1 < r->n ? r->next + 1 : 0;
+		m = &r->mates[r->next];
+		if (!still_runs(m) && !escort_needs(r->escort, m->peer) &&
+		    peer_deserted(m->peer))
+			remove_mate(r, r->next);
+	}
+}
+
+static int add_mate(struct run *r, struct peer *p)
+{
+	if (r->n == r->room) {
+		unsigned room = r->room == 0 ? 16 : 2 * r->room;
+		struct mate *more = realloc(r->mates, room * sizeof *more);
+
+		if (more == NULL)
+			return -1;
+		r->mates = more;
+		r->room = room;
+	}
+	r->mates[r->n++] = (struct mate){.peer = p};
+	r->totals.programs++;
+	r->changed = 1;
+	return 0;
+}
+
+/* -- What the escort says -- */
+
+static int entered(void *ctx, struct peer *p)
+{
+	struct run *r = ctx;
+
+	if (add_mate(r, p) < 0)
+		return -1;
+	sweep(r);
+	return 0;
+}
+
+static void executed(void *ctx, pid_t pid)
+{
+	struct run *r = ctx;
+
+	for (unsigned i = 0; i < r->n; i++)
+		if (peer_place(r->mates[i].peer)->pid == pid)
+			r->mates[i].left = 1;
+}
+
+static void note(void *ctx, const char *text)
+{
+	struct run *r = ctx;
+
+	r->plan.note(r->plan.ctx, text);
+}
+
+/* -- Bells -- */
+
+static void hear_bells(struct run *r)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (peer_rang(r->mates[i].peer))
+			escort_hear(r->escort, r->mates[i].peer);
+}
+
+static void listen_again(struct run *r)
+{
+	struct bell *list;
+	struct hark_err err;
+
+	if (!r->changed && !bells_rang(r->bells))
+		return;
+	list = calloc(r->n + 1, sizeof *list);
+	for (unsigned i = 0; list != NULL && i < r->n; i++)
+		list[i] = (struct bell){peer_bell(r->mates[i].peer),
+					peer_heard(r->mates[i].peer)};
+	/* Without memory none is heard, and programs go on alone at last. */
+	if (list == NULL || bells_listen(r->bells, list, r->n, &err) < 0)
+		note(r, "out of memory: what is executed now runs natively");
+	else
+		r->changed = 0;
+	free(list);
+}
+
+/* -- Steps -- */
+
+static void report(struct run *r, pid_t tid, int status)
+{
+	if (r->escort != NULL)
+		escort_report(r->escort, tid, status);
+	if (tid == r->root && !WIFSTOPPED(status)) {
+		r->root_status = status;
+		r->done = 1;
+	}
+}
+
+/* One report, if there is any. While somebody is escorted the next is only
+ * microseconds away, and yielding is cheaper than being woken. */
+static int take_report(struct run *r)
+{
+	enum { YIELDS = 200 };
+
+	for (int round = 0;; round++) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+
+		if (tid > 0) {
+			report(r, tid, status);
+			return 1;
+		}
+		if (r->escort == NULL || escort_busy(r->escort) == 0 ||
+		    round == YIELDS)
+			return 0;
+		sched_yield();
+	}
+}
+
+enum run_status run_step(struct run *r)
+{
+	enum { A_WHILE = 100 };
+
+	for (int i = 0; i < A_WHILE && !r->done; i++) {
+		if (r->escort != NULL)
+			hear_bells(r);
+		if (take_report(r))
+			continue;
+		if (r->bells != NULL)
+			listen_again(r);
+		return __atomic_load_n(&r->done, __ATOMIC_ACQUIRE) ? RUN_DONE
+								   : RUN_ON;
+	}
+	return r->done ? RUN_DONE : RUN_MORE;
+}
+
+/* -- Life -- */
+
+/* A program that hark is beside is not its child: somebody must wait for it. */
+static void *keep_watch(void *arg)
+{
+	struct run *r = arg;
+	struct pollfd p = {.fd = r->root_fd, .events = POLLIN};
+
+	while (poll(&p, 1, -1) < 0)
+		continue;
+	__atomic_store_n(&r->done, 1, __ATOMIC_RELEASE);
+	kill(getpid(), SIGCHLD);
+	return NULL;
+}
+
+static int start_keeper(struct run *r, struct hark_err *err)
+{
+	int e;
+
+	r->root_fd = (int)syscall(SYS_pidfd_open, r->root, 0);
+	if (r->root_fd < 0)
+		return err_set(err, HARK_EDENIED, errno,
+			       "cannot wait for process %d: %s", r->root,
+			       strerror(errno));
+	e = pthread_create(&r->keeper, NULL, keep_watch, r);
+	if (e == 0)
+		return 0;
+	close(r->root_fd);
+	r->root_fd = -1;
+	return err_set(err, HARK_ENOMEM, e, "cannot make a thread: %s",
+		       strerror(e));
+}
+
+/* Each program that lives costs hark a descriptor. The program has its own
+ * limits already. */
+static void raise_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+/* The program is held at its beginning. */
+static int enter_root(struct run *r, struct hark_err *err)
+{
+	struct enter_how how = {r->plan.flags, !r->plan.follow};
+	struct attach_pin pin;
+	struct peer *p = NULL;
+	int rc;
+
+	if (r->plan.follow) {
+		r->escort = escort_new(&r->watch, &how);
+		if (r->escort == NULL)
+			return err_set(err, HARK_ENOMEM, ENOMEM,
+				       "out of memory");
+		if (bells_new(&r->bells, err) < 0)
+			return -1;
+	}
+	if (r->plan.launch->beside && start_keeper(r, err) < 0)
+		return -1;
+	pin = attach_pin(r->root);
+	rc = enter_program(r->root, &how, &p, err);
+	attach_unpin(&pin);
+	if (rc == 0 && add_mate(r, p) < 0) {
+		peer_close(p);
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	}
+	return rc;
+}
+
+int run_start(const struct run_plan *plan, struct run **out,
+	      struct hark_err *err)
+{
+	struct run *r;
+
+	if (enter_possible(err) < 0)
+		return -1;
+	r = calloc(1, sizeof *r);
+	if (r == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	r->plan = *plan;
+	r->watch = (struct escort_watch){r, entered, executed, note};
+	r->root_status = -1;
+	r->root_fd = -1;
+	if (launch_start(plan->launch, &r->root, err) < 0) {
+		run_close(r, NULL);
+		return -1;
+	}
+	raise_limit();
+	if (enter_root(r, err) < 0) {
+		kill(r->root, SIGKILL);
+		waitpid(r->root, NULL, __WALL);
+		run_close(r, NULL);
+		return -1;
+	}
+	*out = r;
+	return 0;
+}
+
+pid_t run_root(const struct run *r)
+{
+	return r->root;
+}
+
+int run_exit_status(const struct run *r)
+{
+	return r->root_status;
+}
+
+void run_close(struct run *r, struct run_totals *out)
+{
+	if (r == NULL)
+		return;
+	if (r->escort != NULL)
+		r->totals.let_go = escort_let_go(r->escort);
+	escort_free(r->escort);
+	bells_free(r->bells);
+	while (r->n > 0)
+		remove_mate(r, r->n - 1);
+	if (r->root_fd >= 0) {
+		pthread_cancel(r->keeper);
+		pthread_join(r->keeper, NULL);
+		close(r->root_fd);
+	}
+	if (out != NULL)
+		*out = r->totals;
+	free(r->mates);
+	free(r);
+}
