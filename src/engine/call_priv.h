@@ -1,0 +1,66 @@
+/* engine/call_priv.h - what the files of system calls share.
+ *
+ * A call answers with what the program will find in rax, or ENGINE_ABORTED:
+ * nothing has happened, a signal goes first. */
+#ifndef ENGINE_CALL_PRIV_H
+#define ENGINE_CALL_PRIV_H
+
+#include "engine/sigframe.h"
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
+
+enum call_errno {
+	ERR_PERM = 1,
+	ERR_INTR = 4,
+	ERR_AGAIN = 11,
+	ERR_NOMEM = 12,
+	ERR_ACCES = 13,
+	ERR_FAULT = 14,
+	ERR_EXIST = 17,
+	ERR_INVAL = 22,
+	ERR_NOSYS = 38,
+	ERR_OPNOTSUPP = 95,
+};
+
+/* It has its own idea of all registers, pc included: leave them alone. */
+#define CALL_DONE (-4097l)
+
+struct call {
+	int64_t nr;
+	uint64_t args[6];
+};
+
+/* As it came from the program. EFAULT that the engine itself may have caused
+ * is tried again. */
+int64_t call_pass(struct vcpu *v, const struct call *c);
+
+/* sigcall.c */
+int64_t call_sigaction(struct vcpu *v, const struct call *c);
+int64_t call_sigprocmask(struct vcpu *v, const struct call *c);
+int64_t call_sigreturn(struct vcpu *v);
+int64_t call_sigaltstack(struct vcpu *v, const struct call *c);
+int64_t call_sigpending(struct vcpu *v, const struct call *c);
+int64_t call_sigtimedwait(struct vcpu *v, const struct call *c);
+/* The calls that wait with another mask. */
+int64_t call_with_mask(struct vcpu *v, const struct call *c);
+
+/* memcall.c: the mmap family. */
+int64_t call_memory(struct vcpu *v, const struct call *c);
+
+/* thread.c */
+int64_t call_clone(struct vcpu *v, const struct call *c);
+int64_t call_exit(struct vcpu *v, const struct call *c);
+int64_t call_exit_group(struct vcpu *v, const struct call *c);
+/* Adds what the thread has counted to the process's counts. */
+void thread_count(struct vcpu *v);
+
+/* exec.c */
+int64_t call_exec(struct vcpu *v, const struct call *c);
+
+/* seccomp.c */
+int64_t call_prctl(struct vcpu *v, const struct call *c);
+int64_t call_seccomp(struct vcpu *v, const struct call *c);
+/* May the program make this call? 1: yes. 0: *answer is its result. */
+int filter_allows(struct vcpu *v, const struct call *c, int64_t *answer);
+
+#endif

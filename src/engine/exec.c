@@ -1,0 +1,142 @@
+/* engine/exec.c - another program takes this one's place.
+ *
+ * The kernel carries mask, ignored and pending signals over into it: natively
+ * they must be the program's own by then. And hark must be there to receive
+ * the new program, so the thread asks first (wire/run.h).
+ *
+ * X1  Whatever is prepared is undone if execve fails.
+ * X2  If a signal is held after hark has come, hark is sent away again by a
+ *     call that cannot succeed, and everything starts over. */
+#include "engine/call_priv.h"
+
+#include "engine/sighand.h"
+#include "engine/signal_priv.h"
+#include "inside/sys.h"
+
+enum { NR_EXECVE = 59, SET_SIZE = 8, SLICE_NS = 20000000 };
+
+/* -- Asking ---------------------------------------------------------------- */
+
+#define OWNER_DIED 0x40000000u
+#define TID_MASK   0x3fffffffu
+
+static int hark_lives(const struct wire_run *run)
+{
+	uint32_t word = __atomic_load_n(&run->hark_lock, __ATOMIC_ACQUIRE);
+
+	return (word & TID_MASK) != 0 && !(word & OWNER_DIED);
+}
+
+static void wait_word(uint32_t *word, uint32_t value)
+{
+	const uint64_t slice[2] = {0, SLICE_NS};
+
+	sys_call(SYS_NR_FUTEX, (uint64_t)word, SYS_FUTEX_WAIT, value,
+		 (uint64_t)slice, 0, 0);
+}
+
+static void wake_word(uint32_t *word)
+{
+	sys_call(SYS_NR_FUTEX, (uint64_t)word, SYS_FUTEX_WAKE, 0x7fffffff, 0, 0,
+		 0);
+}
+
+/* -1: hark is dead. */
+static int lock_ask(struct wire_run *run)
+{
+	uint32_t is_free = 0;
+
+	if (__atomic_compare_exchange_n(&run->ask.lock, &is_free, 1, 0,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
+	while (__atomic_exchange_n(&run->ask.lock, 2, __ATOMIC_ACQUIRE) != 0) {
+		if (!hark_lives(run))
+			return -1;
+		wait_word(&run->ask.lock, 2);
+	}
+	return 0;
+}
+
+static void unlock_ask(struct wire_run *run)
+{
+	if (__atomic_exchange_n(&run->ask.lock, 0, __ATOMIC_RELEASE) == 2)
+		wake_word(&run->ask.lock);
+}
+
+/* 1: hark is attached to this thread. */
+static int ask(struct vcpu *v)
+{
+	struct wire_run *run = v->engine->run;
+	struct wire_ask *a;
+	uint32_t state;
+
+	if (!run || !hark_lives(run) || lock_ask(run) < 0)
+		return 0;
+	a = &run->ask;
+	a->tid = v->tid;
+	a->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	__atomic_store_n(&a->state, WIRE_ASK_ASKED, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&v->engine->channel->doorbell, 1, __ATOMIC_RELEASE);
+	wake_word(&v->engine->channel->doorbell);
+	for (;;) {
+		state = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);
+		if (state != WIRE_ASK_ASKED || !hark_lives(run))
+			break;
+		wait_word(&a->state, WIRE_ASK_ASKED);
+	}
+	__atomic_store_n(&a->state, WIRE_ASK_NONE, __ATOMIC_RELEASE);
+	unlock_ask(run);
+	return state == WIRE_ASK_COMING;
+}
+
+/* -- Signals over exec ----------------------------------------------------- */
+
+static void native_sync(uint64_t how, uint64_t set)
+{
+	sys_call(SYS_NR_RT_SIGPROCMASK, how, (uint64_t)&set, 0, SET_SIZE, 0, 0);
+}
+
+static void give_back_sent(struct vcpu *v)
+{
+	while (v->sent & v->mask) {
+		uint64_t bit = v->sent & v->mask & -(v->sent & v->mask);
+
+		for (unsigned i = 0; i < VCPU_N_SYNC; i++) {
+			struct sig_info *info = (void *)v->sent_info[i];
+
+			if (SIG_BIT(info->signo) == bit)
+				signal_give_back(v, info);
+		}
+		v->sent &= ~bit;
+	}
+}
+
+static void expose(struct vcpu *v)
+{
+	native_sync(SIG_BLOCK_, v->mask & SIG_SYNC);
+	sighand_expose(v->sighand, 1);
+	give_back_sent(v);
+}
+
+static void hide(struct vcpu *v)
+{
+	sighand_expose(v->sighand, 0);
+	native_sync(SIG_UNBLOCK_, SIG_SYNC);
+}
+
+int64_t call_exec(struct vcpu *v, const struct call *c)
+{
+	int64_t answer;
+	int came;
+
+	if (v->held)
+		return ENGINE_ABORTED;
+	thread_count(v);
+	expose(v);
+	came = ask(v);
+	answer = call_pass(v, c);
+	if (answer == ENGINE_ABORTED && came) /* X2 */
+		sys_call3(NR_EXECVE, 0, 0, 0);
+	hide(v);
+	return answer;
+}

@@ -1,0 +1,209 @@
+/* engine/memcall.c - calls that change what is mapped.
+ *
+ * What becomes executable is told to space.c after the call, what may stop
+ * being what it was before it. The engine's own memory is not the program's
+ * to change: there the call behaves as if something unmovable were mapped
+ * (MAP_FIXED fails), or nothing at all (munmap passes by).
+ *
+ * M1  Between space_forget and the end of the call another thread may run
+ *     code in the range; it finds none that it may translate and steps. */
+#include "engine/call_priv.h"
+
+#include "engine/cache.h"
+#include "inside/sys.h"
+
+enum { PAGE = 4096 };
+enum {
+	NR_MMAP = 9,
+	NR_MPROTECT = 10,
+	NR_MUNMAP = 11,
+	NR_MREMAP = 25,
+	NR_MADVISE = 28,
+	NR_PERSONALITY = 135,
+	NR_REMAP_FILE_PAGES = 216,
+	NR_PKEY_MPROTECT = 329,
+};
+
+/* -- The engine's own memory ----------------------------------------------- */
+
+struct span {
+	uint64_t start, end;
+};
+
+static int meets(struct span a, struct span b)
+{
+	return a.start < b.end && b.start < a.end;
+}
+
+static void nearest(struct span own, struct span s, struct span *out)
+{
+	own.end = (own.end + PAGE - 1) & ~(PAGE - 1ull);
+	if (meets(own, s) && own.start < out->start)
+		*out = own;
+}
+
+/* The first span of the engine's that meets s. 1: there is one. */
+static int own_span(const struct engine *e, struct span s, struct span *out)
+{
+	const struct cache *c = e->cache;
+	uint64_t channel = (uint64_t)e->channel;
+	struct span slots = {e->slots_low, e->slots_high};
+
+	*out = (struct span){~0ull, ~0ull};
+	nearest((struct span){e->image_start, e->image_end}, s, out);
+	nearest((struct span){c->hint, (uint64_t)e->space + PAGE}, s, out);
+	if (e->channel)
+		nearest((struct span){channel, channel + e->channel->size}, s,
+			out);
+	for (uint32_t i = 0; i < c->n_regions; i++)
+		nearest((struct span){c->regions[i].base,
+				      c->regions[i].base + c->regions[i].size},
+			s, out);
+	if (meets(slots, s))
+		for (const struct vcpu *v = e->vcpus; v; v = v->next)
+			nearest(
+			    (struct span){(uint64_t)v, (uint64_t)v + SLOT_SIZE},
+			    s, out);
+	return out->start != ~0ull;
+}
+
+static int is_own(const struct engine *e, uint64_t start, uint64_t len)
+{
+	struct span s = {start, start + len}, own;
+
+	return s.end > s.start && own_span(e, s, &own);
+}
+
+/* -- The calls ------------------------------------------------------------- */
+
+static int64_t do_mmap(struct vcpu *v, const struct call *c)
+{
+	struct engine *e = v->engine;
+	uint64_t at = c->args[0], len = c->args[1], flags = c->args[3];
+	unsigned prot = (unsigned)c->args[2];
+	int64_t answer;
+
+	if (flags & SYS_MAP_FIXED) {
+		if (is_own(e, at, len))
+			return -ERR_NOMEM;
+		space_forget(e, at, at + len);
+	}
+	answer = call_pass(v, c);
+	if (sys_failed(answer) || answer == ENGINE_ABORTED)
+		return answer;
+	if (prot & SYS_PROT_EXEC || (e->read_is_exec && (prot & SYS_PROT_READ)))
+		space_add(e, (uint64_t)answer, (uint64_t)answer + len,
+			  (prot & SYS_PROT_WRITE ? SPACE_WRITE : 0) |
+			      (flags & SYS_MAP_SHARED ? SPACE_SHARED : 0));
+	return answer;
+}
+
+/* Forgotten twice if it is to be written: in between, another thread may have
+ * taken the right to write away. */
+static int64_t do_mprotect(struct vcpu *v, const struct call *c)
+{
+	struct engine *e = v->engine;
+	uint64_t at = c->args[0], end = at + c->args[1];
+	unsigned prot = (unsigned)c->args[2];
+	int64_t answer;
+
+	if (is_own(e, at, c->args[1]))
+		return -ERR_NOMEM;
+	space_forget(e, at, end);
+	answer = call_pass(v, c);
+	if (answer != 0 || !(prot & SYS_PROT_EXEC))
+		return answer;
+	if (prot & SYS_PROT_WRITE)
+		space_forget(e, at, end);
+	space_add(e, at, end, prot & SYS_PROT_WRITE ? SPACE_WRITE : 0);
+	return answer;
+}
+
+/* Around whatever of the range is the engine's. */
+static int64_t do_munmap(struct vcpu *v, const struct call *c)
+{
+	struct engine *e = v->engine;
+	struct call part = *c;
+	struct span s = {c->args[0], c->args[0] + c->args[1]}, own;
+	int64_t answer;
+
+	if (s.end <= s.start || (s.start & (PAGE - 1)))
+		return call_pass(v, c);
+	space_forget(e, s.start, s.end);
+	while (own_span(e, s, &own)) {
+		part.args[0] = s.start;
+		part.args[1] = own.start - s.start;
+		answer = own.start > s.start ? call_pass(v, &part) : 0;
+		if (answer != 0 || own.end >= s.end)
+			return answer;
+		s.start = own.end;
+	}
+	part.args[0] = s.start;
+	part.args[1] = s.end - s.start;
+	return call_pass(v, &part);
+}
+
+static int64_t do_mremap(struct vcpu *v, const struct call *c)
+{
+	enum { FIXED = 2 };
+	struct engine *e = v->engine;
+
+	if (is_own(e, c->args[0], c->args[1]))
+		return -ERR_FAULT;
+	if (c->args[3] & FIXED) {
+		if (is_own(e, c->args[4], c->args[2]))
+			return -ERR_NOMEM;
+		space_forget(e, c->args[4], c->args[4] + c->args[2]);
+	}
+	space_forget(e, c->args[0], c->args[0] + c->args[1]);
+	return call_pass(v, c);
+}
+
+static int64_t do_madvise(struct vcpu *v, const struct call *c)
+{
+	enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTNEED_LOCKED = 24 };
+	uint64_t how = (uint32_t)c->args[2];
+
+	if (how != DONTNEED && how != FREE && how != REMOVE &&
+	    how != DONTNEED_LOCKED)
+		return call_pass(v, c);
+	if (is_own(v->engine, c->args[0], c->args[1]))
+		return -ERR_NOMEM;
+	space_forget(v->engine, c->args[0], c->args[0] + c->args[1]);
+	return call_pass(v, c);
+}
+
+static int64_t do_personality(struct vcpu *v, const struct call *c)
+{
+	enum { READ_IMPLIES_EXEC = 0x400000 };
+	uint32_t wanted = (uint32_t)c->args[0];
+	int64_t answer = call_pass(v, c);
+
+	if (answer >= 0 && wanted != 0xffffffffu)
+		v->engine->read_is_exec = (wanted & READ_IMPLIES_EXEC) != 0;
+	return answer;
+}
+
+int64_t call_memory(struct vcpu *v, const struct call *c)
+{
+	switch (c->nr) {
+	case NR_MMAP:
+		return do_mmap(v, c);
+	case NR_MPROTECT:
+	case NR_PKEY_MPROTECT:
+		return do_mprotect(v, c);
+	case NR_MUNMAP:
+		return do_munmap(v, c);
+	case NR_MREMAP:
+		return do_mremap(v, c);
+	case NR_MADVISE:
+		return do_madvise(v, c);
+	case NR_PERSONALITY:
+		return do_personality(v, c);
+	case NR_REMAP_FILE_PAGES:
+		space_forget(v->engine, c->args[0], c->args[0] + c->args[1]);
+		return call_pass(v, c);
+	default:
+		return call_pass(v, c);
+	}
+}

@@ -1,0 +1,49 @@
+/* engine/signal_priv.h - what the parts of signal handling share. */
+#ifndef ENGINE_SIGNAL_PRIV_H
+#define ENGINE_SIGNAL_PRIV_H
+
+#include "engine/sigframe.h"
+
+/* A thread in the engine's handler. */
+struct caught {
+	struct vcpu *v;
+	struct sig_info *info; /* the kernel's, on the signal stack */
+	struct sig_uc *uc;     /* the same; the thread goes on with it */
+	uint64_t gs;	       /* to go on with */
+};
+
+/* Called by handler.S; what it answers is the gs to go on with. */
+uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
+		       uint64_t gs);
+
+/* The mask that the kernel is to have. */
+uint64_t signal_native(const struct vcpu *v);
+/* The program's mask has changed: is a signal that was sent open now? */
+void signal_recheck(struct vcpu *v);
+
+/* All registers, flags and segments; TF is the program's. */
+void signal_get_state(const struct vcpu *v, int64_t gregs[GREG_MAX]);
+void signal_set_state(struct vcpu *v, const int64_t gregs[GREG_MAX]);
+
+/* The thread goes on in the dispatcher, with the state in its vcpu. */
+void signal_go_on(struct caught *c);
+/* info is delivered on the state in the vcpu. A fault is delivered whatever
+ * the program says of it: if it does not want it, the process ends. */
+void signal_deliver(struct caught *c, const struct sig_info *info);
+void signal_deliver_fault(struct caught *c, const struct sig_info *info);
+
+/* signal_action of the frame: see frame.c. 0, or -1: the stack cannot be
+ * written. The state in the vcpu is then the handler's. */
+int frame_push(struct caught *c, const struct sig_action *act,
+	       const struct sig_info *info);
+/* Is sp on the program's alternate stack? */
+int frame_on_altstack(const struct vcpu *v, uint64_t sp);
+
+/* step.c: a thread that was caught AT_STEP; its state is now in the vcpu. 1:
+ * the instruction is done, and it was the engine who wanted to know. */
+int step_caught(struct caught *c);
+
+/* A signal for this very thread, as it was before. */
+void signal_give_back(struct vcpu *v, const struct sig_info *info);
+
+#endif

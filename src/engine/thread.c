@@ -1,0 +1,442 @@
+/* engine/thread.c - slots, and the calls that make and end threads.
+ *
+ * A thread of the program is a thread of the kernel, made by the program's own
+ * call with its own flags; only its stack is the engine's, and the program's
+ * is loaded when it enters the cache. So tids, tls, robust lists, pidfds and
+ * exit signals are the kernel's business throughout.
+ *
+ *	with CLONE_VM	  a slot of its own, in the same memory
+ *	without (fork)	  the same slot, in a copy of all memory; the other
+ *			  threads' slots are free there
+ *
+ * L1  While a thread is made, forked or ended, its signals are blocked.
+ * L2  A slot is given back by the thread itself, without a stack, at its very
+ *     end; by its parent, if the parent waited for it (vfork).
+ * L3  Slots are taken under threads_lock; given back without any lock. */
+#include "engine/call_priv.h"
+
+#include "engine/sighand.h"
+#include "engine/signal_priv.h"
+#include "inside/mem.h"
+#include "inside/sys.h"
+
+enum {
+	NR_CLONE = 56,
+	NR_FORK = 57,
+	NR_VFORK = 58,
+	NR_CLONE3 = 435,
+	SIG_CHLD = 17,
+	SET_SIZE = 8,
+	PAGE = 4096,
+};
+#define CLONE_VM_	 0x100ull
+#define CLONE_SIGHAND_	 0x800ull
+#define CLONE_VFORK_	 0x4000ull
+#define CLONE_THREAD_	 0x10000ull
+#define CLONE_CLEAR_SIG_ 0x100000000ull
+
+int64_t thread_clone_native(int64_t nr, const uint64_t args[6],
+			    struct vcpu *child);
+_Noreturn void thread_leave(struct vcpu *v, struct vcpu **free,
+			    struct vcpu **free_slots, uint32_t *state,
+			    uint64_t code, int64_t nr);
+
+/* -- Slots ----------------------------------------------------------------- */
+
+/* Aligned memory away from where the program's mappings go. */
+static int64_t map_slots(struct engine *e, uint64_t len)
+{
+	enum { TRIES = 64 };
+	const unsigned rw = SYS_PROT_READ | SYS_PROT_WRITE;
+	int64_t at;
+
+	if (e->slot_hint == 0)
+		e->slot_hint = e->image_start - (1ull << 32);
+	for (int i = 0; i < TRIES && e->slot_hint > (1ull << 32); i++) {
+		e->slot_hint = (e->slot_hint - len) & ~(SLOT_SIZE - 1ull);
+		at = sys_map(e->slot_hint, len, rw,
+			     SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
+		if (at == (int64_t)e->slot_hint)
+			return at;
+		e->slot_hint -= len << i / 8;
+	}
+	at = sys_map(0, len + SLOT_SIZE, rw, SYS_MAP_NORESERVE);
+	if (sys_failed(at))
+		return at;
+	return (at + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1ll);
+}
+
+static void push_free(struct engine *e, struct vcpu *v)
+{
+	v->free = __atomic_load_n(&e->free_slots, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&e->free_slots, &v->free, v, 0,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+/* As many again as there are, within reason. */
+static void more_slots(struct engine *e)
+{
+	enum { AT_ONCE = 64 };
+	uint64_t n = e->n_slots == 0 ? 1 : e->n_slots;
+	int64_t at;
+
+	if (n > AT_ONCE)
+		n = AT_ONCE;
+	at = map_slots(e, n * SLOT_SIZE);
+	if (sys_failed(at))
+		return;
+	if (e->n_slots == 0 || (uint64_t)at < e->slots_low)
+		e->slots_low = (uint64_t)at;
+	if ((uint64_t)at + n * SLOT_SIZE > e->slots_high)
+		e->slots_high = (uint64_t)at + n * SLOT_SIZE;
+	for (uint64_t i = 0; i < n; i++) {
+		struct vcpu *v = (void *)((uint64_t)at + i * SLOT_SIZE);
+
+		v->next = e->vcpus;
+		__atomic_store_n(&e->vcpus, v, __ATOMIC_RELEASE);
+		push_free(e, v);
+	}
+	e->n_slots += (uint32_t)n;
+}
+
+/* Others push while this pops, but nobody else pops. */
+static struct vcpu *pop_free(struct engine *e)
+{
+	struct vcpu *v = __atomic_load_n(&e->free_slots, __ATOMIC_ACQUIRE);
+
+	while (v &&
+	       !__atomic_compare_exchange_n(&e->free_slots, &v, v->free, 0,
+					    __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		;
+	return v;
+}
+
+struct vcpu *thread_new(struct engine *e)
+{
+	const uint64_t behind = offsetof(struct vcpu, next) + sizeof(void *);
+	struct vcpu *v;
+
+	engine_lock(&e->threads_lock);
+	v = pop_free(e);
+	if (!v) {
+		more_slots(e);
+		v = pop_free(e);
+	}
+	engine_unlock(&e->threads_lock);
+	if (!v)
+		return 0;
+	memset(v, 0, offsetof(struct vcpu, next));
+	memset((uint8_t *)v + behind, 0, sizeof *v - behind);
+	v->self = v;
+	v->engine = e;
+	v->stack = (uint64_t)v + SLOT_SIZE;
+	v->cs = CS_64;
+	v->ss = SS_USER;
+	__atomic_store_n(&v->slot_state, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&e->n_threads, 1, __ATOMIC_RELAXED);
+	return v;
+}
+
+void thread_free(struct vcpu *v)
+{
+	sighand_drop(v->sighand);
+	v->sighand = 0;
+	__atomic_store_n(&v->slot_state, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&v->engine->n_threads, 1, __ATOMIC_RELAXED);
+	push_free(v->engine, v);
+}
+
+/* -- Counting -------------------------------------------------------------- */
+
+/* ORDER cells -> wire_stats.ran_* */
+enum { N_RAN = 8 };
+
+static void add_cells(struct vcpu *v)
+{
+	uint64_t *to = &v->engine->run->stats.ran_blocks;
+
+	for (unsigned i = 0; i < N_RAN; i++)
+		if (v->cells[i] != 0)
+			engine_count(&to[i], v->cells[i]);
+}
+
+void thread_count(struct vcpu *v)
+{
+	if (!v->engine->run)
+		return;
+	add_cells(v);
+	for (unsigned i = 0; i < N_RAN; i++)
+		v->cells[i] = 0;
+}
+
+static void count_all(struct engine *e)
+{
+	if (!e->run)
+		return;
+	for (struct vcpu *v = e->vcpus; v; v = v->next)
+		if (v->slot_state != 0)
+			add_cells(v);
+}
+
+/* -- L1 -------------------------------------------------------------------- */
+
+static void native_mask(uint64_t mask)
+{
+	sys_call(SYS_NR_RT_SIGPROCMASK, SIG_SETMASK_, (uint64_t)&mask, 0,
+		 SET_SIZE, 0, 0);
+}
+
+/* -1: a signal goes first. */
+static int begin_quiet(const struct vcpu *v, uint64_t mask)
+{
+	native_mask(mask);
+	if (!__atomic_load_n(&v->held, __ATOMIC_RELAXED))
+		return 0;
+	native_mask(signal_native(v));
+	return -1;
+}
+
+static void end_quiet(const struct vcpu *v)
+{
+	native_mask(signal_native(v));
+}
+
+/* -- What is asked for ----------------------------------------------------- */
+
+/* struct clone_args, by 8 bytes */
+enum { C3_FLAGS, C3_STACK = 5, C3_STACK_SIZE = 6, C3_MIN = 8, C3_MAX = 512 };
+
+struct plan {
+	uint64_t flags;
+	uint64_t stack; /* the program's, for the child; 0: the same */
+	int64_t nr;
+	uint64_t args[6];
+	uint64_t c3[C3_MAX]; /* clone3's own */
+};
+
+/* -1: the kernel will refuse it, whatever it is. */
+static int plan_clone3(struct plan *p, const struct call *c)
+{
+	uint64_t len = c->args[1];
+
+	if (len < C3_MIN * 8 || len > sizeof p->c3 ||
+	    guest_copy(p->c3, (const void *)c->args[0], len) != 0)
+		return -1;
+	p->flags = p->c3[C3_FLAGS];
+	if ((p->c3[C3_STACK] == 0) != (p->c3[C3_STACK_SIZE] == 0))
+		return -1;
+	p->stack = p->c3[C3_STACK] + p->c3[C3_STACK_SIZE];
+	p->args[0] = (uint64_t)p->c3;
+	p->c3[C3_STACK] = p->c3[C3_STACK_SIZE] = 0;
+	return 0;
+}
+
+static int plan_make(struct plan *p, const struct call *c)
+{
+	p->nr = c->nr;
+	p->stack = 0;
+	for (unsigned i = 0; i < 6; i++)
+		p->args[i] = c->args[i];
+	if (c->nr == NR_CLONE3)
+		return plan_clone3(p, c);
+	if (c->nr == NR_CLONE) {
+		p->flags = (uint32_t)c->args[0];
+		p->stack = c->args[1];
+	} else {
+		p->flags = c->nr == NR_VFORK ? CLONE_VM_ | CLONE_VFORK_ : 0;
+		memset(p->args, 0, sizeof p->args);
+	}
+	p->nr = NR_CLONE;
+	p->args[0] = p->flags;
+	if (c->nr != NR_CLONE)
+		p->args[0] |= SIG_CHLD;
+	p->args[1] = 0;
+	return 0;
+}
+
+static void plan_stack(struct plan *p, const struct vcpu *child)
+{
+	enum { LEN = SLOT_SIZE - SLOT_SIGNAL };
+
+	if (p->nr == NR_CLONE3) {
+		p->c3[C3_STACK] = child->stack - LEN;
+		p->c3[C3_STACK_SIZE] = LEN;
+	} else {
+		p->args[1] = child->stack;
+	}
+}
+
+/* -- fork ------------------------------------------------------------------ */
+
+static void child_of_fork(struct vcpu *v, const struct plan *p)
+{
+	struct engine *e = v->engine;
+
+	e->free_slots = 0;
+	for (struct vcpu *u = e->vcpus; u; u = u->next)
+		if (u != v) {
+			u->slot_state = 0;
+			u->where = VCPU_ENGINE;
+			push_free(e, u);
+		}
+	e->n_threads = 1;
+	memset(v->cells, 0, sizeof v->cells);
+	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+	v->sighand->refs = 1;
+	v->sent = 0;
+	v->call_dispatch = 0;
+	v->is_vfork = v->is_process = 0;
+	signal_recheck(v);
+	if (p->stack != 0)
+		v->gpr[RSP] = p->stack;
+	if (p->flags & CLONE_CLEAR_SIG_)
+		sighand_clear(v->sighand);
+	if (e->run) {
+		engine_count(&e->run->stats.processes, 1);
+		engine_count(&e->run->stats.threads, 1);
+	}
+}
+
+static int64_t do_fork(struct vcpu *v, const struct plan *p)
+{
+	struct engine *e = v->engine;
+	const uint64_t *a = p->args;
+	int64_t answer;
+
+	engine_lock(&e->lock);
+	engine_lock(&e->threads_lock);
+	engine_lock(&v->sighand->lock);
+	answer = sys_call(p->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (answer == 0)
+		child_of_fork(v, p);
+	engine_unlock(&v->sighand->lock);
+	engine_unlock(&e->threads_lock);
+	engine_unlock(&e->lock);
+	return answer;
+}
+
+/* -- Threads, and processes in the same memory ----------------------------- */
+
+static int copy_state(struct vcpu *child, const struct vcpu *v,
+		      const struct plan *p)
+{
+	vcpu_prepare(child, v->engine);
+	memcpy(child->gpr, v->gpr, sizeof child->gpr);
+	child->gpr[RAX] = 0;
+	child->gpr[RCX] = v->pc + SYSCALL_LEN;
+	child->gpr[R11] = v->rflags;
+	if (p->stack != 0)
+		child->gpr[RSP] = p->stack;
+	child->pc = v->pc + SYSCALL_LEN;
+	child->rflags = v->rflags;
+	child->gs_base = v->gs_base;
+	child->stepping = v->stepping;
+	child->cs = v->cs;
+	child->ss = v->ss;
+	child->exit_reason = EXIT_GO;
+	child->seccomp = v->seccomp;
+	child->filters = v->filters;
+	child->is_vfork = (p->flags & CLONE_VFORK_) != 0;
+	child->is_process = !(p->flags & CLONE_THREAD_);
+	child->forgets = (p->flags & CLONE_CLEAR_SIG_) != 0;
+	child->altstack = v->altstack;
+	if (!child->is_vfork)
+		child->altstack =
+		    (struct vcpu_altstack){.flags = STACK_DISABLE};
+	signal_start_thread(child, v);
+	child->sighand = p->flags & CLONE_SIGHAND_ ? sighand_share(v->sighand)
+						   : sighand_copy(v->sighand);
+	return child->sighand ? 0 : -1;
+}
+
+/* Called by the new thread, on its own stack, all signals blocked. */
+void thread_begin(struct vcpu *v);
+void thread_begin(struct vcpu *v)
+{
+	struct wire_run *run = v->engine->run;
+
+	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+	if (v->forgets)
+		sighand_clear(v->sighand);
+	if (run) {
+		engine_count(&run->stats.threads, 1);
+		engine_count(&run->stats.processes, v->is_process);
+	}
+	signal_open(v);
+}
+
+static int64_t do_thread(struct vcpu *v, struct plan *p)
+{
+	struct vcpu *child = thread_new(v->engine);
+	int64_t answer;
+
+	if (!child)
+		return -ERR_AGAIN;
+	if (copy_state(child, v, p) < 0) {
+		thread_free(child);
+		return -ERR_NOMEM;
+	}
+	plan_stack(p, child);
+	answer = thread_clone_native(p->nr, p->args, child);
+	if (answer < 0 || child->is_vfork)
+		thread_free(child);
+	return answer;
+}
+
+int64_t call_clone(struct vcpu *v, const struct call *c)
+{
+	struct plan p;
+	int64_t answer;
+
+	if (plan_make(&p, c) < 0)
+		return call_pass(v, c);
+	if (begin_quiet(v, SIG_ALL & ~SIG_SYNC) < 0)
+		return ENGINE_ABORTED;
+	answer = p.flags & CLONE_VM_ ? do_thread(v, &p) : do_fork(v, &p);
+	end_quiet(v);
+	return answer;
+}
+
+/* -- Ends ------------------------------------------------------------------ */
+
+static _Noreturn void end_with_slot(struct vcpu *v, const struct call *c)
+{
+	struct engine *e = v->engine;
+
+	sighand_drop(v->sighand);
+	__atomic_fetch_sub(&e->n_threads, 1, __ATOMIC_RELAXED);
+	thread_leave(v, &v->free, &e->free_slots, &v->slot_state, c->args[0],
+		     c->nr);
+}
+
+static _Noreturn void end_simply(const struct call *c)
+{
+	for (;;)
+		sys_call3(c->nr, c->args[0], 0, 0);
+}
+
+int64_t call_exit(struct vcpu *v, const struct call *c)
+{
+	if (begin_quiet(v, SIG_ALL) < 0)
+		return ENGINE_ABORTED;
+	thread_count(v);
+	if (v->is_vfork)
+		end_simply(c);
+	end_with_slot(v, c);
+}
+
+/* A process in others' memory counts for itself and leaves its slot there. */
+int64_t call_exit_group(struct vcpu *v, const struct call *c)
+{
+	if (!v->is_process) {
+		count_all(v->engine);
+		end_simply(c);
+	}
+	if (begin_quiet(v, SIG_ALL) < 0)
+		return ENGINE_ABORTED;
+	thread_count(v);
+	if (v->is_vfork)
+		end_simply(c);
+	end_with_slot(v, c);
+}
