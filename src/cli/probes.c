@@ -5,6 +5,8 @@
  * file. */
 #include "cli/probes.h"
 
+#include "outside/run.h"
+
 #include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MFD_EXEC
@@ -530,6 +533,46 @@ static void probe_membarrier(struct finding *out)
 		 "to follow");
 }
 
+/* A program through the virtual processor: `hark version`. */
+static int run_translated_once(int *status, struct hark_err *err)
+{
+	static char self[] = "/proc/self/exe", version[] = "version";
+	char *argv[] = {self, version, NULL};
+	const struct timespec nap = {.tv_nsec = 500000};
+	sigset_t mask;
+	struct launch launch = {.argv = argv, .mask = &mask};
+	struct run_plan plan = {.launch = &launch};
+	struct run *r;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	if (run_start(&plan, &r, err) < 0)
+		return -1;
+	while (run_step(r) != RUN_DONE)
+		nanosleep(&nap, NULL);
+	*status = run_exit_status(r);
+	run_close(r, NULL);
+	return 0;
+}
+
+static void probe_engine(struct finding *out)
+{
+	int null = open("/dev/null", O_RDWR), status = -1;
+	struct hark_err err = {0};
+
+	if (null >= 0)
+		dup2(null, STDOUT_FILENO);
+	if (run_translated_once(&status, &err) < 0) {
+		finding_set(out, FINDING_NO, "cannot run here");
+		finding_advise(out, "%.150s", err.text);
+	} else if (status != 0) {
+		finding_set(out, FINDING_NO,
+			    "a program ended with wait status 0x%x", status);
+		finding_advise(out, "please report it");
+	} else {
+		finding_set(out, FINDING_OK, "a program ran translated");
+	}
+}
+
 static void probe_perf(struct finding *out)
 {
 	struct perf_event_attr attr = {
@@ -711,6 +754,7 @@ const struct probe probes[] = {
     {"memfd", "memory files", true, probe_memfd},
     {"memfd_noexec", "memfd_noexec", false, probe_memfd_noexec},
     {"pidfd_getfd", "pidfd_getfd", true, probe_pidfd_getfd},
+    {"engine", "engine", false, probe_engine},
     {"membarrier", "membarrier", false, probe_membarrier},
     {"reservation", "reservations", false, probe_overcommit},
     {"address_space", "address space", false, probe_address_space},

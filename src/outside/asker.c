@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Does the process have the channel where it was mapped? One that may not be
- * looked into may not be attached to either, and that is said better there. */
+/* Does the process have the channel where it was mapped? 1, 0, or -1: it may
+ * not be looked into. */
 static int maps_channel(pid_t pid, const struct peer *p)
 {
 	const struct peer_place *at = peer_place(p);
@@ -20,7 +20,9 @@ static int maps_channel(pid_t pid, const struct peer *p)
 
 	snprintf(path, sizeof path, "/proc/%d/map_files/%lx-%lx", pid,
 		 (unsigned long)at->start, (unsigned long)at->end);
-	return lstat(path, &st) == 0 || errno == EACCES || errno == EPERM;
+	if (lstat(path, &st) == 0)
+		return 1;
+	return errno == EACCES || errno == EPERM ? -1 : 0;
 }
 
 static int is_thread_of(pid_t pid, pid_t tid)
@@ -47,7 +49,7 @@ static pid_t search(const char *dir, pid_t pid, pid_t inner,
 		    proc_inner_id(pid != 0 ? pid : id, pid != 0 ? id : 0) !=
 			inner)
 			continue;
-		if (p == NULL || maps_channel(id, p))
+		if (p == NULL || maps_channel(id, p) == 1)
 			found = id;
 	}
 	if (d != NULL)
@@ -55,22 +57,39 @@ static pid_t search(const char *dir, pid_t pid, pid_t inner,
 	return found;
 }
 
+/* In a namespace of its own. */
+static struct asker search_inside(const struct peer *p, pid_t pid, pid_t tid)
+{
+	struct asker a = {search("/proc", 0, pid, p), 0};
+	char tasks[48];
+
+	snprintf(tasks, sizeof tasks, "/proc/%d/task", a.pid);
+	if (a.pid != 0)
+		a.tid = search(tasks, a.pid, tid, NULL);
+	return a;
+}
+
 int asker_find(const struct peer *p, struct asker *out)
 {
 	const struct wire_ask *ask = &peer_run(p)->ask;
-	pid_t pid = (pid_t)__atomic_load_n(&ask->pid, __ATOMIC_RELAXED);
-	pid_t tid = (pid_t)__atomic_load_n(&ask->tid, __ATOMIC_RELAXED);
-	char tasks[48];
+	struct asker a = {
+	    (pid_t)__atomic_load_n(&ask->pid, __ATOMIC_RELAXED),
+	    (pid_t)__atomic_load_n(&ask->tid, __ATOMIC_RELAXED),
+	};
+	struct asker inside;
+	int maps;
 
-	if (pid <= 0 || tid <= 0)
+	if (a.pid <= 0 || a.tid <= 0)
 		return -1;
-	if (!is_thread_of(pid, tid) || !maps_channel(pid, p)) {
-		pid = search("/proc", 0, pid, p);
-		snprintf(tasks, sizeof tasks, "/proc/%d/task", pid);
-		tid = pid != 0 ? search(tasks, pid, tid, NULL) : 0;
+	maps = is_thread_of(a.pid, a.tid) ? maps_channel(a.pid, p) : 0;
+	if (maps != 1) {
+		inside = search_inside(p, a.pid, a.tid);
+		if (inside.tid != 0)
+			a = inside;
+		else if (maps == 0)
+			return -1;
+		/* Else it may not be attached to either: that says why. */
 	}
-	if (tid == 0)
-		return -1;
-	*out = (struct asker){pid, tid};
+	*out = a;
 	return 0;
 }

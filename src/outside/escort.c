@@ -100,10 +100,13 @@ static void pin_to(struct escort *e, pid_t tid)
 	e->pin = attach_pin(tid);
 }
 
+/* Says why a program goes on natively; one that has ended does not. */
 static void note(struct escort *e, pid_t pid, const char *why)
 {
-	char text[600];
+	char text[600], state = proc_state(pid, 0);
 
+	if (state == 0 || state == 'Z' || state == 'X')
+		return;
 	e->let_go++;
 	if (e->noted == pid)
 		return;
@@ -163,8 +166,7 @@ static void answer_ask(struct escort *e, struct peer *p)
 	w->peer = p;
 	pin_to(e, who.tid);
 	if (seize(&who, &err) < 0) {
-		if (err.code != HARK_EGONE)
-			note(e, who.pid, err.text);
+		note(e, who.pid, err.text);
 		forget(e, w);
 		peer_answer(p, WIRE_ASK_ALONE);
 	}
@@ -177,9 +179,8 @@ void escort_hear(struct escort *e, struct peer *p)
 
 	if (__atomic_load_n(&ask->state, __ATOMIC_ACQUIRE) == WIRE_ASK_ASKED)
 		answer_ask(e, p);
-	else if (__atomic_load_n(&ask->lock, __ATOMIC_RELAXED) != 0 &&
-		 asker_find(p, &who) < 0)
-		peer_free_ask(p); /* X3 */
+	else if (asker_find(p, &who) < 0)
+		peer_free_ask(p, tracee_now_ns()); /* X3 */
 }
 
 /* -- Stops -- */
@@ -234,8 +235,7 @@ static void enter(struct escort *e, struct walker *w)
 			peer_close(p);
 		return;
 	}
-	if (err.code != HARK_EGONE)
-		note(e, w->pid, err.text);
+	note(e, w->pid, err.text);
 	let_go(e, w);
 }
 
@@ -287,7 +287,7 @@ static void at_stop(struct escort *e, struct walker *w, int status)
 static void at_end(struct escort *e, struct walker *w)
 {
 	if (w->state == ASKED)
-		peer_free_ask(w->peer);
+		peer_free_ask(w->peer, 0);
 	forget(e, w);
 }
 

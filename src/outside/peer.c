@@ -25,6 +25,8 @@ struct peer {
 	uint8_t gone;		  /* the channel's page is not mapped */
 	uint32_t heard;		  /* the bell as last seen */
 	struct peer_place place;
+	struct wire_ask doubtful; /* held, but by whom? */
+	int64_t doubtful_ns;
 };
 _Static_assert(sizeof(struct peer) <= WIRE_PAGE, "one page");
 
@@ -131,10 +133,27 @@ void peer_answer(struct peer *p, enum wire_ask_state answer)
 	wake(&ask->state);
 }
 
-void peer_free_ask(struct peer *p)
+/* Does the ask look now as it did at least so long ago, and ever since? */
+static int is_stuck(struct peer *p, int64_t now_ns)
+{
+	enum { WHILE_NS = 20000000 };
+	struct wire_ask now = peer_run(p)->ask;
+
+	if (now.lock == 0 || now.tid != p->doubtful.tid ||
+	    now.pid != p->doubtful.pid || now.state != p->doubtful.state) {
+		p->doubtful = now;
+		p->doubtful_ns = now_ns;
+		return 0;
+	}
+	return now_ns - p->doubtful_ns > WHILE_NS;
+}
+
+void peer_free_ask(struct peer *p, int64_t now_ns)
 {
 	struct wire_ask *ask = &peer_run(p)->ask;
 
+	if (now_ns != 0 && !is_stuck(p, now_ns))
+		return;
 	__atomic_store_n(&ask->state, WIRE_ASK_NONE, __ATOMIC_RELEASE);
 	__atomic_store_n(&ask->lock, 0, __ATOMIC_RELEASE);
 	wake(&ask->lock);

@@ -40,8 +40,11 @@ int peer_rang(struct peer *p);
 
 /* Answers an ask, and wakes who asked. */
 void peer_answer(struct peer *p, enum wire_ask_state answer);
-/* Takes the ask from one that died with it. */
-void peer_free_ask(struct peer *p);
+/* Takes the ask from one that died with it; at once if it is known to have it
+ * (time 0). If it is only the last that had it, and the ask is held by somebody
+ * who has not said yet who that is: not before nothing has changed for a while
+ * of such calls. */
+void peer_free_ask(struct peer *p, int64_t now_ns);
 
 /* Is nobody left? Asked only when there is reason to think so: it takes the
  * page away for a moment. 1: nobody, and all that is left to do is peer_count

@@ -1,0 +1,256 @@
+/* tests/unit/outside_peer_test.c - the page that hark shares with a program.
+ *
+ * A child process plays the program: it maps the same file. */
+#include "outside/peer.h"
+
+#include "outside/bells.h"
+#include "outside/tracee.h"
+#include "wire/channel.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIZE = 4 * WIRE_PAGE };
+
+static int make_file(void)
+{
+	int fd = memfd_create("peer-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(0, ftruncate(fd, SIZE));
+	return fd;
+}
+
+static uint8_t *map_file(int fd)
+{
+	uint8_t *at =
+	    mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	ck_assert_ptr_ne(MAP_FAILED, at);
+	return at;
+}
+
+static struct peer *open_peer(int fd, int deaf)
+{
+	struct peer_place place = {getpid(), 0x1000, 0x2000};
+	struct hark_err err;
+	struct peer *p = NULL;
+
+	if (peer_open(fd, &place, deaf, &p, &err) < 0)
+		ck_abort_msg("%s", err.text);
+	return p;
+}
+
+START_TEST(a_program_sees_whether_hark_listens)
+{
+	int fd = make_file();
+	uint8_t *page = map_file(fd);
+	const uint32_t *word = &wire_run_of(page)->hark_lock;
+	struct peer *p = open_peer(dup(fd), 0), *q;
+
+	ck_assert_uint_eq((uint32_t)gettid(), *word);
+	peer_close(p);
+	ck_assert_uint_eq(0, *word);
+	q = open_peer(fd, 1);
+	ck_assert_uint_eq(0, *word);
+	peer_close(q);
+}
+END_TEST
+
+/* All of them, not only the newest. */
+START_TEST(killed_hark_leaves_owner_died_in_every_word)
+{
+	enum { N = 5 };
+	uint8_t *pages[N];
+	int fds[N], ready[2];
+	pid_t pid;
+	char c;
+
+	ck_assert_int_eq(0, pipe(ready));
+	for (int i = 0; i < N; i++) {
+		fds[i] = make_file();
+		pages[i] = map_file(fds[i]);
+	}
+	pid = fork();
+	if (pid == 0) {
+		struct peer *p[N];
+
+		for (int i = 0; i < N; i++)
+			p[i] = open_peer(fds[i], 0);
+		peer_close(p[2]);
+		peer_deserted(p[3]); /* we map it: it stays */
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	ck_assert_int_eq(1, read(ready[0], &c, 1));
+	ck_assert_uint_eq((uint32_t)pid, wire_run_of(pages[3])->hark_lock);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(pid, waitpid(pid, NULL, 0));
+	for (int i = 0; i < N; i++)
+		ck_assert_uint_eq(i == 2 ? 0 : FUTEX_OWNER_DIED,
+				  wire_run_of(pages[i])->hark_lock);
+}
+END_TEST
+
+START_TEST(a_peer_is_deserted_when_the_last_mapping_goes)
+{
+	int fd = make_file();
+	uint8_t *page = map_file(fd);
+	struct peer *p = open_peer(dup(fd), 0);
+	struct wire_stats sum = {.blocks = 1};
+
+	close(fd);
+	wire_run_of(page)->stats.blocks = 41;
+	wire_run_of(page)->stats.ran_syscalls = 7;
+	ck_assert_int_eq(0, peer_deserted(p));
+	ck_assert_int_eq(0, peer_deserted(p));
+	ck_assert_uint_eq((uint32_t)gettid(), peer_run(p)->hark_lock);
+	munmap(page, SIZE);
+	ck_assert_int_eq(1, peer_deserted(p));
+	peer_count(p, &sum);
+	ck_assert_uint_eq(42, sum.blocks);
+	ck_assert_uint_eq(7, sum.ran_syscalls);
+	peer_close(p);
+}
+END_TEST
+
+START_TEST(the_program_cannot_take_the_page_away)
+{
+	int fd = make_file();
+	struct peer *p = open_peer(dup(fd), 0);
+
+	ck_assert_int_eq(-1, ftruncate(fd, 0));
+	peer_close(p);
+	close(fd);
+}
+END_TEST
+
+START_TEST(an_ask_is_taken_from_the_dead_but_not_in_haste)
+{
+	int fd = make_file();
+	struct peer *p = open_peer(fd, 0);
+	struct wire_ask *ask = &peer_run(p)->ask;
+	int64_t t = 1000000000;
+
+	*ask = (struct wire_ask){.lock = 1, .tid = 5, .pid = 5};
+	peer_free_ask(p, t);
+	ck_assert_uint_eq(1, ask->lock);
+	peer_free_ask(p, t + 10000000);
+	ck_assert_uint_eq(1, ask->lock);
+	ask->tid = 6; /* somebody has asked meanwhile */
+	peer_free_ask(p, t + 30000000);
+	ck_assert_uint_eq(1, ask->lock);
+	peer_free_ask(p, t + 60000000);
+	ck_assert_uint_eq(0, ask->lock);
+	ask->lock = 2;
+	peer_free_ask(p, 0);
+	ck_assert_uint_eq(0, ask->lock);
+	peer_close(p);
+}
+END_TEST
+
+/* -- Bells -- */
+
+static void await_ring(struct bells *b)
+{
+	const struct timespec limit = {5, 0};
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	ck_assert_int_eq(SIGCHLD, sigtimedwait(&chld, NULL, &limit));
+	ck_assert(bells_rang(b));
+}
+
+/* n bells in one shared page; each is rung once. */
+static void ring_each(unsigned n)
+{
+	uint32_t *words = mmap(NULL, WIRE_PAGE, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct bell *list = calloc(n, sizeof *list);
+	struct bells *b = NULL;
+	struct hark_err err;
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	for (unsigned i = 0; i < n; i++)
+		list[i].at = &words[i];
+	ck_assert_int_eq(0, bells_new(&b, &err));
+	for (unsigned i = 0; i < n; i += n / 5 + 1) {
+		ck_assert_int_eq(0, bells_listen(b, list, n, &err));
+		ck_assert(!bells_rang(b));
+		__atomic_add_fetch(&words[i], 1, __ATOMIC_RELEASE);
+		syscall(202, &words[i], FUTEX_WAKE, 1, NULL, NULL, 0);
+		await_ring(b);
+		list[i].heard = words[i];
+	}
+	/* Rung before anybody listened: heard all the same. */
+	words[0]++;
+	ck_assert_int_eq(0, bells_listen(b, list, n, &err));
+	await_ring(b);
+	bells_free(b);
+	free(list);
+	munmap(words, WIRE_PAGE);
+}
+
+START_TEST(every_bell_is_heard)
+{
+	ring_each(1);
+	ring_each(127);
+}
+END_TEST
+
+START_TEST(more_bells_than_the_kernel_waits_for_are_heard)
+{
+	ring_each(128);
+	ring_each(700);
+}
+END_TEST
+
+START_TEST(a_bell_that_is_gone_is_a_false_ring)
+{
+	uint32_t *word = mmap(NULL, WIRE_PAGE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct bell one = {word, 0};
+	struct bells *b = NULL;
+	struct hark_err err;
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	munmap(word, WIRE_PAGE);
+	ck_assert_int_eq(0, bells_new(&b, &err));
+	ck_assert_int_eq(0, bells_listen(b, &one, 1, &err));
+	await_ring(b);
+	bells_free(b);
+}
+END_TEST
+
+Suite *outside_peer_suite(void)
+{
+	Suite *s = suite_create("outside_peer");
+	TCase *t = tcase_create("peer");
+
+	tcase_add_test(t, a_program_sees_whether_hark_listens);
+	tcase_add_test(t, killed_hark_leaves_owner_died_in_every_word);
+	tcase_add_test(t, a_peer_is_deserted_when_the_last_mapping_goes);
+	tcase_add_test(t, the_program_cannot_take_the_page_away);
+	tcase_add_test(t, an_ask_is_taken_from_the_dead_but_not_in_haste);
+	tcase_add_test(t, every_bell_is_heard);
+	tcase_add_test(t, more_bells_than_the_kernel_waits_for_are_heard);
+	tcase_add_test(t, a_bell_that_is_gone_is_a_false_ring);
+	suite_add_tcase(s, t);
+	return s;
+}
