@@ -64,19 +64,24 @@ HOSTED_DIRS := $(PURE_DIRS) engine image outside record flight probe profile \
 	context present gdb cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 INSIDE_SRC  := $(call in_dirs,$(INSIDE_DIRS))
-INSIDE_ASM  := $(wildcard src/inside/*.S)
+INSIDE_ASM  := $(wildcard src/inside/*.S src/engine/*.S)
+ENGINE_ASM  := $(wildcard src/engine/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
 UNIT_SRC    := $(wildcard tests/unit/*.c)
 GUEST_SRC   := $(wildcard tests/guests/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 
 INSIDE_OBJ  := $(INSIDE_SRC:%.c=$(O)/inside/%.o) $(INSIDE_ASM:%.S=$(O)/inside/%.o)
-HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o)
+HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) $(ENGINE_ASM:%.S=$(O)/hosted/%.o)
 UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 
 all: $(HARK) docs
 
 $(O)/hosted/%.o: %.c Makefile VERSION
+	@mkdir -p $(@D); $(call say,CC,$@)
+	$(Q)$(CC) $(HOSTED) -c $< -o $@
+
+$(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
 	$(Q)$(CC) $(HOSTED) -c $< -o $@
 

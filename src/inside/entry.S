@@ -4,7 +4,9 @@
  * signals blocked, hark attached. It calls the visit and then makes one
  * harmless system call at hark_leave. There hark, which waits for just that,
  * takes over: it gives the thread its own registers and mask back by ptrace,
- * so that the kernel restarts what was interrupted as if nothing had been.
+ * so that the kernel restarts what was interrupted as if nothing had been. Or
+ * it lets go of a thread that came to be translated and that the engine was
+ * ready for: that one runs in engine_go from here on.
  *
  * If hark is dead by then, nobody stops the thread, and it goes home by
  * itself: mask first, then all registers. IRETQ sets rip, rflags and rsp at
@@ -19,11 +21,19 @@ hark_entry:
 	 * ends. An instruction, so that all of the image is code. */
 	movabs $(hark_leave_end - hark_entry), %rax
 	mov %rdi, %rbx
-	call visit
+	call inside_enter
 hark_leave:
 	mov $39, %eax			/* getpid */
 	syscall
 hark_leave_end:
+	cmpl $1, 248(%rbx)		/* slot->mode == WIRE_TRANSLATE */
+	jne 1f
+	cmpl $0, 252(%rbx)		/* slot->status: the engine is ready */
+	jne 1f
+	mov %rbx, %rdi
+	call engine_go			/* does not return */
+	ud2
+1:
 	mov $14, %eax			/* rt_sigprocmask(SIG_SETMASK, ...) */
 	mov $2, %edi
 	lea 216(%rbx), %rsi		/* &slot->sigmask */

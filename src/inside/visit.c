@@ -6,11 +6,13 @@
  * such as rdtsc. */
 #include "inside/visit.h"
 
+#include "inside/start.h"
+
 /* Where the image is: this function's address less its offset in the blob
  * would need a relocation; the entry is at offset 0, so its address is it. */
 extern const uint8_t hark_entry[] __attribute__((visibility("hidden")));
 
-void visit(struct wire_slot *slot)
+static void visit(struct wire_slot *slot)
 {
 	struct wire_control *c = (void *)slot->channel;
 	struct ring_view v = channel_ring(&c->geometry, c, slot->ring);
@@ -37,4 +39,11 @@ void visit(struct wire_slot *slot)
 	}
 	ring_close(&v);
 	__atomic_fetch_add(&c->visits, 1, __ATOMIC_RELEASE);
+}
+
+void inside_enter(struct wire_slot *slot)
+{
+	visit(slot);
+	if (slot->mode == WIRE_TRANSLATE)
+		slot->status = (uint32_t)engine_start(slot);
 }

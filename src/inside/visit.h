@@ -4,7 +4,8 @@
 
 #include "wire/channel.h"
 
-/* Called by hark_entry on the slot's own stack, all signals blocked. */
-void visit(struct wire_slot *slot);
+/* Called by hark_entry on the slot's own stack, all signals blocked: does what
+ * slot->mode says. */
+void inside_enter(struct wire_slot *slot);
 
 #endif

@@ -1,0 +1,103 @@
+/* engine/block.c - forming superblocks. */
+#include "engine/block.h"
+
+#include "engine/engine.h"
+
+/* By flow: what becomes of an instruction that transfers control. */
+static const uint8_t by_flow[X86_FLOW_MAX] = {
+    [X86_NEXT] = TREAT_COPY,	   [X86_JCC] = TREAT_JCC,
+    [X86_LOOP] = TREAT_LOOP,	   [X86_JMP] = TREAT_JMP,
+    [X86_CALL] = TREAT_CALL,	   [X86_RET] = TREAT_RET,
+    [X86_JMP_IND] = TREAT_JMP_IND, [X86_CALL_IND] = TREAT_CALL_IND,
+    [X86_FAR] = TREAT_STEP,	   [X86_SYSCALL] = TREAT_SYSCALL,
+    [X86_SYSENTER] = TREAT_STEP,   [X86_INT3] = TREAT_TRAP,
+    [X86_INT] = TREAT_TRAP,	   [X86_IRET] = TREAT_STEP,
+    [X86_UD] = TREAT_TRAP,	   [X86_HLT] = TREAT_TRAP,
+    [X86_XBEGIN] = TREAT_STEP,	   [X86_XEND] = TREAT_TRAP,
+    [X86_ODD] = TREAT_STEP,
+};
+
+/* Does it address memory through gs? */
+static int uses_gs(const struct x86_insn *x)
+{
+	return x->seg == 0x65 && (x->is_mem || x->row->imem[0] != 0 ||
+				  x->row->attr & X86_A_MOFFS);
+}
+
+static enum treat treat_special(const struct x86_insn *x)
+{
+	switch (x->row->special) {
+	case X86_RDGSBASE:
+		return TREAT_RDGS;
+	case X86_WRGSBASE:
+		return TREAT_WRGS;
+	case X86_SETSEG:
+		return TREAT_STEP;
+	case X86_POPF:
+		return x->prefixes & X86_P_66 ? TREAT_STEP : TREAT_POPF;
+	default:
+		return TREAT_COPY;
+	}
+}
+
+static enum treat treat_of(const struct x86_insn *x)
+{
+	enum treat t = by_flow[x->row->flow];
+
+	if (x->row->attr & X86_A_VENDOR || uses_gs(x))
+		return TREAT_STEP;
+	if (t == TREAT_COPY && x->row->special != X86_ORDINARY)
+		return treat_special(x);
+	return t;
+}
+
+/* At least a whole instruction's bytes, if there are as many. */
+static unsigned fetch(struct guest_block *g, unsigned at, uint64_t limit)
+{
+	enum { STEP = 128 };
+	uint64_t from = g->pc + g->have, len = STEP;
+
+	if (g->have - at >= X86_MAX_LEN || from >= limit)
+		return g->have - at;
+	if (len > limit - from)
+		len = limit - from;
+	g->have += (unsigned)(len - guest_copy(g->bytes + g->have,
+					       (const void *)from, len));
+	return g->have - at;
+}
+
+static int stores(const struct x86_insn *x)
+{
+	return (x->is_mem && x->row->mem & X86_M_WRITE) ||
+	       (x->row->imem[0] >> 4 & X86_M_WRITE) ||
+	       (x->row->imem[1] >> 4 & X86_M_WRITE);
+}
+
+void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
+		unsigned flags)
+{
+	g->pc = pc;
+	g->n = g->len = g->have = 0;
+	while (g->n < BLOCK_MAX) {
+		struct guest_insn *i = &g->insns[g->n];
+		unsigned avail = fetch(g, g->len, limit);
+
+		i->off = (uint16_t)g->len;
+		g->n++;
+		i->treat = TREAT_STEP;
+		if (x86_decode(g->bytes + g->len,
+			       avail < X86_MAX_LEN ? avail : X86_MAX_LEN,
+			       &i->x) != X86_OK)
+			return;
+		i->treat = (uint8_t)treat_of(&i->x);
+		if (flags & BLOCK_STEPS_POPF && i->treat == TREAT_POPF)
+			i->treat = TREAT_STEP;
+		if (i->treat == TREAT_STEP)
+			return;
+		g->len += i->x.len;
+		if (i->treat >= TREAT_JMP)
+			return;
+		if (flags & BLOCK_ENDS_AT_STORES && stores(&i->x))
+			return;
+	}
+}

@@ -1,0 +1,472 @@
+/* engine/cache.c - regions, blocks, links and the indirect table. */
+#include "engine/cache.h"
+
+#include "inside/sys.h"
+#include "x86/emit.h"
+
+enum {
+	PAGE = 4096,
+	REACH = 0x78000000, /* from anywhere in a region to code: < 2 GiB */
+	BLOCK_SHIFT = 12,
+	EXIT_SHIFT = 13,
+	TABLE_BITS_FIRST = 12,
+	TABLE_BITS_MAX = 18,
+	BUCKETS_FIRST = 1 << 12,
+	ORDER_BYTES = REGION_SIZE / 32 * 4, /* no block is shorter */
+};
+
+/* -- Regions --------------------------------------------------------------- */
+
+int cache_contains(const struct cache *c, uint64_t host)
+{
+	uint32_t n = __atomic_load_n(&c->n_regions, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (host - c->regions[i].base < c->regions[i].size)
+			return 1;
+	return 0;
+}
+
+static int reaches(const struct region *r, uint64_t pc)
+{
+	uint64_t low = r->base, high = r->base + r->size;
+
+	return (pc >= low ? pc - low : high - pc) < REACH;
+}
+
+/* Where a region for pc might lie: away from where the kernel puts the
+ * program's next mappings and from where its heap grows, if that can be had. */
+static uint64_t try_place(uint64_t pc, int number, uint64_t size)
+{
+	static const int16_t first[] = {-0x400, -0x200, -0x600, 0x6f0,
+					0x500,	0x300,	0x200};
+	enum { N_FIRST = sizeof first / sizeof first[0], STEP = 32 };
+	int64_t mib = number < N_FIRST ? first[number]
+				       : (number - N_FIRST) * STEP - 0x760;
+	int64_t at = (int64_t)(pc & ~0xfffffull) + mib * (1 << 20);
+
+	if (at < 0x10000 || (uint64_t)at + size >= 0x7ffffffff000ull)
+		return 0;
+	return (uint64_t)at;
+}
+
+static int64_t map_region(uint64_t pc, uint64_t size)
+{
+	enum { TRIES = 7 + 118 };
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t at = try_place(pc, i, size);
+		int64_t got;
+
+		if (at == 0)
+			continue;
+		got = sys_map(at, size,
+			      SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC,
+			      SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
+		if (got == (int64_t)at)
+			return got;
+		if (!sys_failed(got))
+			sys_unmap((uint64_t)got, size);
+	}
+	return -1;
+}
+
+/* The few bytes that every block of a region may jump to. */
+static void put_stubs(struct region *r)
+{
+	struct x86_buf b = {.start = (uint8_t *)r->base,
+			    .at = (uint8_t *)r->base,
+			    .end = (uint8_t *)r->base + PAGE,
+			    .pc = r->base};
+
+	r->miss = emit_pc(&b);
+	emit_m(&b, EMIT_JMP, 8, x86_mem_seg(X86_GS, VCPU_MISS));
+	r->hot = r->base + 64;
+}
+
+static struct region *new_region(struct engine *e, uint64_t pc)
+{
+	struct cache *c = e->cache;
+	struct region *r = &c->regions[c->n_regions];
+	uint64_t size = REGION_SIZE;
+	int64_t at = -1;
+
+	if (c->n_regions == CACHE_REGIONS)
+		return 0;
+	r->order = engine_map(&c->hint, ORDER_BYTES);
+	if (!r->order)
+		return 0;
+	while (at < 0 && size >= REGION_SIZE / 32) {
+		at = map_region(pc, size);
+		size /= at < 0 ? 2 : 1;
+	}
+	if (at < 0)
+		return 0;
+	r->base = (uint64_t)at;
+	r->size = size;
+	r->cold = r->base + size;
+	put_stubs(r);
+	__atomic_store_n(&c->n_regions, c->n_regions + 1, __ATOMIC_RELEASE);
+	return r;
+}
+
+struct region *cache_region(struct engine *e, uint64_t pc, uint64_t room)
+{
+	struct cache *c = e->cache;
+
+	for (uint32_t i = c->n_regions; i-- > 0;) {
+		struct region *r = &c->regions[i];
+
+		if (reaches(r, pc) && r->cold - r->hot >= room)
+			return r;
+	}
+	return new_region(e, pc);
+}
+
+/* -- Blocks ---------------------------------------------------------------- */
+
+struct block *cache_block_at(struct cache *c, uint64_t host)
+{
+	uint32_t n = __atomic_load_n(&c->n_regions, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct region *r = &c->regions[i];
+		uint32_t low = 0;
+		uint32_t high = __atomic_load_n(&r->n_order, __ATOMIC_ACQUIRE);
+		struct block *b;
+
+		if (host - r->base >= r->size)
+			continue;
+		while (high - low > 1) {
+			uint32_t mid = (low + high) / 2;
+
+			if (cache_block(c, r->order[mid])->start <= host)
+				low = mid;
+			else
+				high = mid;
+		}
+		if (high == 0)
+			return 0;
+		b = cache_block(c, r->order[low]);
+		return host - b->start < b->len ? b : 0;
+	}
+	return 0;
+}
+
+static uint32_t bucket_of(const struct cache *c, uint64_t pc)
+{
+	uint64_t h = pc * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(h >> 32) & (c->n_buckets - 1);
+}
+
+uint32_t cache_find(struct cache *c, uint64_t pc)
+{
+	uint32_t number = c->buckets[bucket_of(c, pc)];
+
+	while (number != 0 && cache_block(c, number)->pc != pc)
+		number = cache_block(c, number)->hash_next;
+	return number;
+}
+
+static void hash_in(struct cache *c, uint32_t number)
+{
+	struct block *b = cache_block(c, number);
+	uint32_t *head = &c->buckets[bucket_of(c, b->pc)];
+
+	b->hash_next = *head;
+	*head = number;
+}
+
+/* Twice as many buckets; if there is no memory for them, chains get longer. */
+static void grow_buckets(struct cache *c)
+{
+	uint32_t *old = c->buckets, n = c->n_buckets;
+	uint32_t *more = engine_map(&c->hint, 2ull * n * sizeof *more);
+
+	if (!more)
+		return;
+	c->buckets = more;
+	c->n_buckets = 2 * n;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t at = old[i], next; at != 0; at = next) {
+			next = cache_block(c, at)->hash_next;
+			hash_in(c, at);
+		}
+	sys_unmap((uint64_t)old, (uint64_t)n * sizeof *old);
+}
+
+void cache_insert(struct cache *c, uint32_t number)
+{
+	if (c->n_hashed >= c->n_buckets)
+		grow_buckets(c);
+	hash_in(c, number);
+	c->n_hashed++;
+}
+
+void cache_order(struct cache *c, uint32_t number)
+{
+	struct region *r = &c->regions[cache_block(c, number)->region];
+
+	r->order[r->n_order] = number;
+	__atomic_store_n(&r->n_order, r->n_order + 1, __ATOMIC_RELEASE);
+}
+
+static void hash_out(struct cache *c, uint32_t number)
+{
+	struct block *b = cache_block(c, number);
+	uint32_t *at = &c->buckets[bucket_of(c, b->pc)];
+
+	while (*at != number)
+		at = &cache_block(c, *at)->hash_next;
+	*at = b->hash_next;
+	c->n_hashed--;
+}
+
+/* -- Links ----------------------------------------------------------------- */
+
+static void point(const struct exit *x, uint64_t to)
+{
+	if (emit_patch_rel32((uint8_t *)x->site, x->site, to) < 0)
+		engine_die("a link does not reach");
+}
+
+int cache_link(struct cache *c, uint32_t exit, uint32_t block)
+{
+	struct exit *x = cache_exit(c, exit);
+	struct block *b = cache_block(c, block);
+	int64_t distance = (int64_t)(b->entry - (x->site + 4));
+
+	if (b->state != BLOCK_LIVE || x->site == 0 ||
+	    distance != (int32_t)distance)
+		return -1;
+	if (x->linked == block)
+		return 0;
+	point(x, b->entry);
+	x->linked = block;
+	x->next = b->incoming;
+	b->incoming = exit;
+	return 0;
+}
+
+static void unlink_all(struct cache *c, struct block *b)
+{
+	for (uint32_t at = b->incoming; at != 0;) {
+		struct exit *x = cache_exit(c, at);
+
+		at = x->next;
+		point(x, x->stub);
+		x->linked = 0;
+		x->next = 0;
+	}
+	b->incoming = 0;
+}
+
+void cache_kill(struct cache *c, uint32_t number)
+{
+	struct block *b = cache_block(c, number);
+
+	if (b->state == BLOCK_DEAD)
+		return;
+	hash_out(c, number);
+	unlink_all(c, b);
+	if (b->indirect != 0)
+		for (uint32_t bits = TABLE_BITS_FIRST; bits <= c->table_bits;
+		     bits++) {
+			uint64_t *at =
+			    &c->table[b->pc & ((1ull << bits) - 1)];
+
+			if (*at == b->indirect)
+				__atomic_store_n(at, c->miss_entry,
+						 __ATOMIC_RELEASE);
+		}
+	b->state = BLOCK_DEAD;
+}
+
+/* -- The indirect table ---------------------------------------------------- */
+
+static void fill(struct cache *c, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		c->table[i] = c->miss_entry;
+}
+
+static void put(struct cache *c, const struct block *b)
+{
+	uint64_t *at = &c->table[b->pc & ((1ull << c->table_bits) - 1)];
+
+	c->table_used += *at == c->miss_entry;
+	__atomic_store_n(at, b->indirect, __ATOMIC_RELEASE);
+}
+
+/* Threads may go on using the old mask: what they find is then a collision, or
+ * a miss. */
+static void grow_table(struct cache *c)
+{
+	uint32_t bits = c->table_bits + 2;
+
+	fill(c, 1ull << c->table_bits, 1ull << bits);
+	c->table_bits = bits;
+	c->table_displaced = 0;
+	for (uint32_t i = 1; i <= c->blocks.n; i++) {
+		struct block *b = cache_block(c, i);
+
+		if (b->state == BLOCK_LIVE && b->indirect != 0)
+			put(c, b);
+	}
+	__atomic_store_n(c->table_mask, (1ull << bits) - 1, __ATOMIC_RELEASE);
+}
+
+/* A block that was in already has been displaced: the table is too small for
+ * what the program does, even if it is not full. */
+void cache_publish(struct cache *c, struct block *b)
+{
+	enum { PATIENCE = 16 };
+
+	c->table_displaced += b->published;
+	b->published = 1;
+	if (c->by_pext && c->table_bits < TABLE_BITS_MAX &&
+	    (c->table_used >= 1u << (c->table_bits - 2) ||
+	     c->table_displaced >= PATIENCE))
+		grow_table(c);
+	put(c, b);
+}
+
+/* Where 32 bits can address it, whatever code does so. */
+static uint64_t map_low(uint64_t len)
+{
+	for (uint64_t at = 0x7e000000; at >= 0x10000000; at -= 0x1000000) {
+		int64_t got = sys_map(at, len, SYS_PROT_READ | SYS_PROT_WRITE,
+				      SYS_MAP_FIXED_NOREPLACE |
+					  SYS_MAP_NORESERVE);
+
+		if (got == (int64_t)at)
+			return at;
+		if (!sys_failed(got))
+			sys_unmap((uint64_t)got, len);
+	}
+	return 0;
+}
+
+/* BMI2's pext indexes the table with any number of bits; it is microcode on
+ * AMD's families before 19h. The other way is a move of 16 bits. */
+static int has_fast_pext(void)
+{
+	uint32_t a, b, c, d, family;
+
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0));
+	if (a < 7)
+		return 0;
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+	if (!(b & 1 << 8))
+		return 0;
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
+	if (b != 0x68747541) /* "Auth" */
+		return 1;
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(1));
+	family = (a >> 8 & 15) + (a >> 20 & 255);
+	return family >= 0x19;
+}
+
+static int start_table(struct cache *c)
+{
+	uint64_t at = map_low(PAGE + (8ull << TABLE_BITS_MAX));
+
+	if (at == 0)
+		return -1;
+	c->by_pext = (uint32_t)has_fast_pext();
+	c->table_bits = c->by_pext ? TABLE_BITS_FIRST : 16;
+	c->table_mask = (uint64_t *)(at + PAGE - 64);
+	c->table = (uint64_t *)(at + PAGE);
+	*c->table_mask = (1ull << c->table_bits) - 1;
+	fill(c, 0, 1ull << c->table_bits);
+	return 0;
+}
+
+/* -- Emptying -------------------------------------------------------------- */
+
+/* No way leads from block to block any more: whoever is in the cache comes out
+ * of it soon. */
+static void cut_all(struct cache *c)
+{
+	for (uint32_t i = 1; i <= c->exits.n; i++) {
+		struct exit *x = cache_exit(c, i);
+
+		if (x->linked != 0)
+			point(x, x->stub);
+		x->linked = x->next = 0;
+	}
+	for (uint32_t i = 1; i <= c->blocks.n; i++)
+		cache_block(c, i)->incoming = 0;
+	fill(c, 0, 1ull << c->table_bits);
+	c->table_used = c->table_displaced = 0;
+}
+
+static int all_out(struct engine *e, const struct vcpu *self)
+{
+	int out = 1;
+
+	engine_lock(&e->threads_lock);
+	for (const struct vcpu *v = e->vcpus; v && out; v = v->next)
+		out = v == self || v->slot_state == 0 ||
+		      __atomic_load_n(&v->enter, __ATOMIC_ACQUIRE) == 0;
+	engine_unlock(&e->threads_lock);
+	return out;
+}
+
+static int wait_for_all(struct engine *e, const struct vcpu *self)
+{
+	enum { TRIES = 200, PAUSE_NS = 500000, SYS_NR_NANOSLEEP = 35 };
+	const uint64_t pause[2] = {0, PAUSE_NS};
+
+	for (int i = 0; i < TRIES; i++) {
+		if (all_out(e, self))
+			return 0;
+		sys_call3(SYS_NR_NANOSLEEP, (uint64_t)pause, 0, 0);
+	}
+	return -1;
+}
+
+int cache_flush(struct engine *e, const struct vcpu *self)
+{
+	struct cache *c = e->cache;
+
+	cut_all(c);
+	if (wait_for_all(e, self) < 0)
+		return -1;
+	for (uint32_t i = 0; i < c->n_buckets; i++)
+		c->buckets[i] = 0;
+	c->n_hashed = 0;
+	pool_clear(&c->blocks);
+	pool_clear(&c->exits);
+	bytes_clear(&c->side);
+	for (uint32_t i = 0; i < c->n_regions; i++) {
+		struct region *r = &c->regions[i];
+
+		put_stubs(r);
+		r->cold = r->base + r->size;
+		r->n_order = 0;
+	}
+	c->used = 0;
+	c->generation++;
+	if (e->run)
+		engine_count(&e->run->stats.flushes, 1);
+	return 0;
+}
+
+/* -- Life ------------------------------------------------------------------ */
+
+extern const uint8_t engine_miss[] __attribute__((visibility("hidden")));
+
+int cache_start(struct engine *e)
+{
+	struct cache *c = e->cache;
+
+	pool_init(&c->blocks, sizeof(struct block), BLOCK_SHIFT, &c->hint);
+	pool_init(&c->exits, sizeof(struct exit), EXIT_SHIFT, &c->hint);
+	c->side.hint = &c->hint;
+	c->miss_entry = (uint64_t)engine_miss;
+	c->n_buckets = BUCKETS_FIRST;
+	c->buckets = engine_map(&c->hint, BUCKETS_FIRST * sizeof *c->buckets);
+	return c->buckets && start_table(c) == 0 ? 0 : -1;
+}

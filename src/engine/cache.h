@@ -1,0 +1,132 @@
+/* engine/cache.h - translated code: where it lies, how it is found and linked.
+ *
+ * A region is memory within reach of the code it translates:
+ *
+ *	base [stubs] [hot code -->            <-- cold code and constants] end
+ *
+ * A block is one superblock's translation. Control reaches it by links (direct
+ * branches of other blocks, patched), through the indirect table, or from the
+ * dispatcher. Each direct way out of a block is an exit: a rel32 that leads
+ * either to the exit's own cold stub, which asks the dispatcher, or straight
+ * to another block.
+ *
+ * C1  The table's entries are addresses of indirect entries, or of the miss.
+ *     An indirect entry checks that it is the one that was meant, so a stale
+ *     or colliding entry costs time, never truth.
+ * C2  A link is one aligned 4-byte store; both the old and the new target are
+ *     right for any thread that still sees the old one.
+ * C3  A dead block can be reached by nobody who is not in it already; its
+ *     memory is not used again before a flush, and that waits for everybody.
+ *
+ * All of it belongs to the holder of engine.lock. */
+#ifndef ENGINE_CACHE_H
+#define ENGINE_CACHE_H
+
+#include "engine/engine.h"
+#include "engine/pool.h"
+
+enum {
+	CACHE_REGIONS = 64,
+	REGION_SIZE = 64 << 20,
+	CACHE_LIMIT = 256 << 20, /* bytes of code, and then it is flushed */
+};
+
+struct region {
+	uint64_t base, size;
+	uint64_t hot, cold; /* next hot byte; last cold byte taken */
+	uint64_t miss;	    /* jmp *gs:[VCPU_MISS] */
+	uint32_t *order;    /* owned: its blocks by address */
+	uint32_t n_order;
+	uint32_t full;
+};
+
+enum block_state {
+	BLOCK_DEAD,
+	BLOCK_LIVE,
+	BLOCK_CHECKED, /* its code may change unseen: compared at each entry */
+};
+
+struct block {
+	uint64_t pc;	   /* of the program */
+	uint64_t start;	   /* first byte of hot code */
+	uint64_t entry;	   /* for direct arrival */
+	uint64_t indirect; /* for indirect arrival; 0: not made yet */
+	uint64_t counted;  /* where the block has begun for an instrument */
+	uint8_t *side;	   /* borrowed: how to get back, see recover.c */
+	uint8_t *bytes;	   /* BLOCK_CHECKED: the code as translated */
+	uint32_t len;	   /* hot bytes */
+	uint16_t guest_len, n_insns;
+	uint32_t incoming;  /* exits linked here */
+	uint32_t hash_next; /* same bucket */
+	uint32_t page_next[2];
+	uint8_t state;	/* enum block_state */
+	uint8_t region; /* its number */
+	uint8_t published; /* it was put into the table once */
+	uint8_t pad;
+};
+
+struct exit {
+	uint64_t target; /* guest pc */
+	uint64_t site;	 /* its rel32 */
+	uint64_t stub;
+	uint32_t linked; /* block */
+	uint32_t next;	 /* among those linked to the same block */
+};
+
+struct cache {
+	struct pool blocks, exits;
+	struct bytes side;
+	uint32_t *buckets; /* owned: by pc */
+	uint32_t n_buckets, n_hashed;
+	uint64_t *table;      /* owned: indirect branches; below 2 GiB */
+	uint64_t *table_mask; /* in front of it: read by emitted code */
+	uint64_t miss_entry;  /* what empty entries hold */
+	uint32_t table_bits, table_used, table_displaced;
+	uint32_t by_pext; /* how the table is indexed: see translate.c */
+	uint32_t n_regions;
+	uint32_t generation; /* counts the flushes */
+	uint32_t pad;
+	uint64_t used; /* bytes of code */
+	uint64_t hint; /* where the engine maps memory next */
+	struct region regions[CACHE_REGIONS];
+};
+
+int cache_start(struct engine *e);
+
+/* Is host in a region? Lock-free, for handlers. */
+int cache_contains(const struct cache *c, uint64_t host);
+
+/* The block whose hot code holds host; NULL. */
+struct block *cache_block_at(struct cache *c, uint64_t host);
+
+/* The living block that starts at pc; 0. */
+uint32_t cache_find(struct cache *c, uint64_t pc);
+/* So that cache_find finds it; cache_order: so that cache_block_at does. */
+void cache_insert(struct cache *c, uint32_t number);
+void cache_order(struct cache *c, uint32_t number);
+void cache_kill(struct cache *c, uint32_t number);
+
+static inline struct block *cache_block(struct cache *c, uint32_t number)
+{
+	return pool_at(&c->blocks, number);
+}
+
+static inline struct exit *cache_exit(struct cache *c, uint32_t number)
+{
+	return pool_at(&c->exits, number);
+}
+
+/* A region for code at pc with room for at least `room` bytes; NULL. */
+struct region *cache_region(struct engine *e, uint64_t pc, uint64_t room);
+
+/* Points the exit to the block. 0, or -1: out of reach, or not to be linked. */
+int cache_link(struct cache *c, uint32_t exit, uint32_t block);
+
+/* Empties the cache once everybody else is out of it; the caller is. -1: they
+ * did not come out in time, and all is as it was. C3. */
+int cache_flush(struct engine *e, const struct vcpu *self);
+
+/* Puts the block's indirect entry into the table. */
+void cache_publish(struct cache *c, struct block *b);
+
+#endif

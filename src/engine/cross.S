@@ -1,0 +1,156 @@
+/* engine/cross.S - between the program and the engine.
+ *
+ *	cache --exit--> engine_leave --> engine_dispatch (C)
+ *	  ^					|
+ *	  +------------ engine_enter <----------+
+ *
+ * In the cache all registers are the program's. Out here they are in the vcpu
+ * (gs), and C runs on the vcpu's engine stack.
+ *
+ * A signal may come at any instruction. Between engine_enter_begin and _end,
+ * and between engine_call_check and _end, it must not be overlooked: the
+ * handler sends a thread that it meets there to the labels *_redo, *_abort. */
+#include "engine/vcpu.h"
+
+#define GPR(n) %gs:(VCPU_GPR + 8 * (n))
+
+	.macro function name
+	.globl \name
+	.hidden \name
+	.type \name, @function
+\name:
+	.endm
+	.macro label name
+	.globl \name
+	.hidden \name
+\name:
+	.endm
+
+	.section .text.cross, "ax"
+
+/* An indirect branch whose target is not in the table: r10 is the target; r10
+ * and rcx are spilled. */
+function engine_miss
+	mov %r10, %gs:VCPU_PC
+	mov %gs:VCPU_SPILL, %r10
+	mov %gs:(VCPU_SPILL + 8), %rcx
+	movl $1, %gs:VCPU_REASON	/* EXIT_INDIRECT */
+	jmp engine_leave
+	.size engine_miss, . - engine_miss
+
+/* All exits come here; reason, argument and (but for links) pc are set. */
+function engine_leave
+	mov %rax, GPR(0)
+	mov %rcx, GPR(1)
+	mov %rdx, GPR(2)
+	mov %rbx, GPR(3)
+	mov %rsp, GPR(4)
+	mov %rbp, GPR(5)
+	mov %rsi, GPR(6)
+	mov %rdi, GPR(7)
+	mov %r8, GPR(8)
+	mov %r9, GPR(9)
+	mov %r10, GPR(10)
+	mov %r11, GPR(11)
+	mov %r12, GPR(12)
+	mov %r13, GPR(13)
+	mov %r14, GPR(14)
+	mov %r15, GPR(15)
+	mov %gs:VCPU_STACK, %rsp
+	pushfq
+	popq %gs:VCPU_RFLAGS
+	movl $0, %gs:VCPU_WHERE
+	testl $0x44500, %gs:VCPU_RFLAGS	/* AC, NT, DF, TF: not for C */
+	jz engine_again
+	pushq $2
+	popfq
+	.size engine_leave, . - engine_leave
+function engine_again
+	mov %gs:VCPU_SELF, %rdi
+	call engine_dispatch
+label engine_enter_begin
+	cmpl $0, %gs:VCPU_HELD
+	jne engine_enter_redo
+	movl $1, %gs:VCPU_WHERE		/* VCPU_CACHE */
+	pushq %gs:VCPU_RFLAGS
+	popfq
+	mov GPR(0), %rax
+	mov GPR(1), %rcx
+	mov GPR(2), %rdx
+	mov GPR(3), %rbx
+	mov GPR(5), %rbp
+	mov GPR(6), %rsi
+	mov GPR(7), %rdi
+	mov GPR(8), %r8
+	mov GPR(9), %r9
+	mov GPR(10), %r10
+	mov GPR(11), %r11
+	mov GPR(12), %r12
+	mov GPR(13), %r13
+	mov GPR(14), %r14
+	mov GPR(15), %r15
+	mov GPR(4), %rsp
+	jmp *%gs:VCPU_ENTER
+label engine_enter_end
+	.size engine_again, . - engine_again
+
+/* Starts over, whatever the registers are; the state is in the vcpu. Handlers
+ * send threads here, too, when they have changed that state. */
+function engine_resume
+label engine_enter_redo
+	mov %gs:VCPU_STACK, %rsp
+	movl $0, %gs:VCPU_WHERE
+	pushq $2
+	popfq
+	jmp engine_again
+	.size engine_resume, . - engine_resume
+
+/* void engine_begin(struct vcpu *v): the first time. */
+function engine_begin
+	wrgsbase %rdi
+	jmp engine_resume
+	.size engine_begin, . - engine_begin
+
+/* int64_t engine_guest_call(v, nr, args) */
+function engine_guest_call
+	mov %rsi, %rax
+	mov %rdx, %r11
+	mov 0(%r11), %rdi
+	mov 8(%r11), %rsi
+	mov 16(%r11), %rdx
+	mov 24(%r11), %r10
+	mov 32(%r11), %r8
+	mov 40(%r11), %r9
+	movl $2, %gs:VCPU_WHERE		/* VCPU_KERNEL */
+label engine_call_check
+	cmpl $0, %gs:VCPU_HELD
+	jne engine_call_abort
+	syscall
+label engine_call_end
+	movl $0, %gs:VCPU_WHERE
+	ret
+label engine_call_abort
+	movl $0, %gs:VCPU_WHERE
+	mov $-4096, %rax		/* ENGINE_ABORTED */
+	ret
+	.size engine_guest_call, . - engine_guest_call
+
+/* uint64_t guest_copy(to, from, len) */
+function guest_copy
+	mov %rdx, %rcx
+label guest_copy_begin
+	rep movsb
+label guest_copy_end
+label guest_copy_fault
+	mov %rcx, %rax
+	ret
+	.size guest_copy, . - guest_copy
+
+/* A trap on purpose: see signal.c. */
+function engine_deliver_trap
+label engine_deliver_insn
+	ud2
+	ret
+	.size engine_deliver_trap, . - engine_deliver_trap
+
+	.section .note.GNU-stack, "", @progbits

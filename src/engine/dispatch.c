@@ -1,0 +1,186 @@
+/* engine/dispatch.c - what happens outside of the cache.
+ *
+ * A thread comes here for a reason (vcpu_exit), does what it came for, and
+ * goes back into the cache at vcpu.pc: at a block that is there already, or
+ * that is translated now. On the way it delivers the signal that may be held.
+ *
+ * D1  When engine_dispatch returns, .enter is the entry of a block for .pc;
+ *     .exit_reason is EXIT_GO, so that to start over does nothing twice. */
+#include "engine/engine.h"
+
+#include "engine/cache.h"
+#include "engine/plan.h"
+#include "engine/space.h"
+#include "engine/translate.h"
+#include "inside/sys.h"
+
+/* ORDER vcpu_exit -> ORDER wire_exit */
+static const uint8_t counted_as[EXIT_MAX] = {
+    [EXIT_LINK] = WIRE_EXIT_LINK,	  [EXIT_INDIRECT] = WIRE_EXIT_INDIRECT,
+    [EXIT_SYSCALL] = WIRE_EXIT_SYSCALL, [EXIT_STEP] = WIRE_EXIT_STEP,
+    [EXIT_GO] = WIRE_EXIT_SIGNAL,	  [EXIT_BUDGET] = WIRE_EXIT_SIGNAL,
+};
+
+static void count_exit(struct engine *e, enum wire_exit why)
+{
+	if (e->run)
+		engine_count(&e->run->stats.exits[why], 1);
+}
+
+/* -- Blocks ---------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	enum { CLOCK_MONOTONIC = 1 };
+	uint64_t ts[2] = {0, 0};
+
+	sys_call3(SYS_NR_CLOCK_GETTIME, CLOCK_MONOTONIC, (uint64_t)ts, 0);
+	return ts[0] * 1000000000 + ts[1];
+}
+
+/* Too much code: start anew, if the others let us. */
+static void keep_small(struct vcpu *v)
+{
+	struct engine *e = v->engine;
+
+	if (e->cache->used < CACHE_LIMIT || cache_flush(e, v) < 0)
+		return;
+	space_uncover(e);
+}
+
+static uint32_t make_block(struct engine *e, struct translate_how *how)
+{
+	uint64_t begun = e->flags & WIRE_RUN_TIME ? now_ns() : 0;
+	uint32_t number = translate(e, how);
+
+	if (number == 0 || space_cover(e, number) < 0)
+		engine_die("no memory for translated code");
+	if (begun != 0 && e->run)
+		engine_count(&e->run->stats.translate_ns, now_ns() - begun);
+	return number;
+}
+
+/* The block for pc, made if need be; 0: pc is no code. */
+static uint32_t block_for(struct engine *e, uint64_t pc, int indirect)
+{
+	struct translate_how how = {.pc = pc, .indirect = (uint8_t)indirect};
+	uint32_t number = cache_find(e->cache, pc);
+
+	if (number != 0) {
+		struct block *b = cache_block(e->cache, number);
+
+		if (b->state == BLOCK_LIVE)
+			return number;
+		count_exit(e, WIRE_EXIT_CHECK);
+		if (space_still(b))
+			return number;
+		if (e->run)
+			engine_count(&e->run->stats.discarded, 1);
+		cache_kill(e->cache, number);
+	}
+	if (space_prepare(e, &how) < 0)
+		return 0;
+	return make_block(e, &how);
+}
+
+/* -- Reasons --------------------------------------------------------------- */
+
+/* To the target of a direct branch, which from now on goes there by itself. */
+static uint32_t follow_link(struct vcpu *v)
+{
+	struct engine *e = v->engine;
+	uint32_t number = block_for(e, v->pc, 0);
+
+	if (number != 0 && v->generation == e->cache->generation)
+		cache_link(e->cache, v->exit_arg, number);
+	return number;
+}
+
+static uint32_t follow_indirect(struct vcpu *v)
+{
+	struct engine *e = v->engine;
+	uint32_t number = block_for(e, v->pc, 1);
+	struct block *b;
+
+	if (number == 0)
+		return 0;
+	b = cache_block(e->cache, number);
+	if (b->state == BLOCK_LIVE && translate_indirect(e, b) == 0)
+		cache_publish(e->cache, b);
+	return number;
+}
+
+/* Code that was written where other code has been executed. */
+static void serialize(void)
+{
+	uint32_t a = 0, b, c = 0, d;
+
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+}
+
+/* 1: the vcpu is ready to enter. */
+static int find_entry(struct vcpu *v, enum vcpu_exit why)
+{
+	struct engine *e = v->engine;
+	uint32_t number;
+
+	engine_lock(&e->lock);
+	keep_small(v);
+	if (why == EXIT_LINK)
+		number = follow_link(v);
+	else if (why == EXIT_INDIRECT)
+		number = follow_indirect(v);
+	else
+		number = block_for(e, v->pc, 0);
+	if (number != 0)
+		v->enter = cache_block(e->cache, number)->entry;
+	if (v->generation != e->cache->generation) {
+		v->generation = e->cache->generation;
+		serialize();
+	}
+	engine_unlock(&e->lock);
+	return number != 0;
+}
+
+/* An instruction outside of the cache: see plan.h. */
+static void count_insn(struct vcpu *v, enum count_cell as)
+{
+	v->cells[COUNT_INSTRUCTIONS]++;
+	if (as != COUNT_INSTRUCTIONS)
+		v->cells[as]++;
+}
+
+static void do_syscall(struct vcpu *v)
+{
+	uint64_t pc = v->pc;
+
+	syscall_do(v);
+	if (v->pc != pc)
+		count_insn(v, COUNT_SYSCALLS);
+}
+
+void engine_dispatch(struct vcpu *v)
+{
+	const int64_t plenty = 1ll << 62;
+	enum vcpu_exit why = v->exit_reason;
+
+	count_exit(v->engine, counted_as[why]);
+	v->budget = plenty;
+	if (why == EXIT_LINK)
+		v->pc = cache_exit(v->engine->cache, v->exit_arg)->target;
+	v->exit_reason = EXIT_GO;
+	__atomic_store_n(&v->enter, 0, __ATOMIC_RELEASE);
+	for (;;) {
+		if (v->held)
+			signal_deliver_held(v);
+		else if (why == EXIT_SYSCALL)
+			do_syscall(v);
+		else if (why == EXIT_STEP || v->stepping)
+			step_native(v);
+		else if (find_entry(v, why))
+			return;
+		else
+			step_native(v); /* it faults there, or is code after all */
+		why = EXIT_GO;
+	}
+}

@@ -1,0 +1,194 @@
+/* engine/engine.h - the virtual processor: what its parts know of each other.
+ *
+ *	translate  guest code -> cache code, with a table of how to get back
+ *	cache	   regions near the code, blocks, links, the indirect table
+ *	space	   which guest memory may be executed, and written
+ *	dispatch   between cache and engine: link, look up, go on
+ *	step	   one instruction natively, where translating is no help
+ *	signal	   the program's signals, delivered on its own state
+ *	syscall	   the calls that touch what the engine manages
+ *	thread	   slots, clone, exit, fork
+ *
+ * Built for the target (freestanding) and hosted, for tests and replay. No
+ * libc; general registers only; every writable byte hangs off struct engine. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "engine/vcpu.h"
+#include "wire/channel.h"
+#include "wire/run.h"
+
+#include <stdint.h>
+
+/* -- dispatch.c, cross.S -------------------------------------------------- */
+
+/* What a thread in the engine's handler was doing, by its rip. */
+enum engine_place {
+	AT_CACHE,   /* in a block: engine_recover() gives the guest state */
+	AT_WINDOW,  /* about to enter the cache, or to make a guest system call
+		     * that has not happened: set rip to engine_redo() */
+	AT_STEP,    /* in the program's own code: the state is the program's */
+	AT_ENGINE,  /* anywhere else in the engine: let it go on */
+	AT_GUARDED, /* in guest_copy: a fault goes to engine_guard_exit() */
+	AT_DELIVER, /* the trap of engine_deliver_trap(): state is in vcpu */
+};
+enum engine_place engine_place(const struct vcpu *v, uint64_t rip);
+/* rip that makes a thread caught AT_WINDOW start over: it comes to see .held.
+ * (For a system call: it returns ENGINE_ABORTED.) */
+uint64_t engine_redo(uint64_t rip);
+uint64_t engine_guard_exit(void);
+
+/* Registers as a signal frame holds them, in the order of gregs. */
+enum {
+	GREG_R8,
+	GREG_R9,
+	GREG_R10,
+	GREG_R11,
+	GREG_R12,
+	GREG_R13,
+	GREG_R14,
+	GREG_R15,
+	GREG_RDI,
+	GREG_RSI,
+	GREG_RBP,
+	GREG_RBX,
+	GREG_RDX,
+	GREG_RAX,
+	GREG_RCX,
+	GREG_RSP,
+	GREG_RIP,
+	GREG_EFL,
+	GREG_CSGSFS,
+	GREG_ERR,
+	GREG_TRAPNO,
+	GREG_OLDMASK,
+	GREG_CR2,
+	GREG_MAX
+};
+
+/* Turns the machine's registers of a thread caught AT_CACHE into the
+ * program's own: gregs is changed in place, rip included. 0, or -1: rip is in
+ * the cache, but not where the state is the program's (an exit on its way to
+ * the engine): let it go on. */
+int engine_recover(struct vcpu *v, int64_t gregs[GREG_MAX]);
+/* The same for a signal from outside, which may have to wait: -1 also where an
+ * instrument would see an instruction twice; the thread is then on its way out
+ * of the cache. */
+int engine_recover_now(struct vcpu *v, int64_t gregs[GREG_MAX]);
+
+/* Writes the vcpu's registers into gregs, and back. */
+void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX]);
+void engine_set_gregs(struct vcpu *v, const int64_t gregs[GREG_MAX]);
+
+/* A trap that the signal handler sees AT_DELIVER: a kernel-made frame for the
+ * delivery of .held_info. It comes back when the vcpu's state has changed to
+ * the handler's (or the process is dead). */
+void engine_deliver_trap(void);
+
+/* Leaves everything on the stack and goes on dispatching with the state in
+ * the vcpu: where handlers send a thread whose state they have changed. As an
+ * rip for a frame; rsp must be v->stack, gs v. */
+uint64_t engine_resume_rip(void);
+
+/* A system call of the program, with its arguments: nr, then six. The result,
+ * or ENGINE_ABORTED: a signal is held, the call did not happen. */
+#define ENGINE_ABORTED (-4096l)
+int64_t engine_guest_call(struct vcpu *v, int64_t nr, const uint64_t args[6]);
+
+/* Copies between guest memory and the engine's; the number of bytes that
+ * could not be copied (a fault stops it). */
+uint64_t guest_copy(void *to, const void *from, uint64_t len);
+
+/* The loop: makes the vcpu ready to enter the cache at .pc. */
+void engine_dispatch(struct vcpu *v);
+
+/* -- What guest memory holds: space.c ------------------------------------- */
+
+enum { /* flags of a range */
+       SPACE_WRITE = WIRE_MAP_WRITE,
+       SPACE_SHARED = WIRE_MAP_SHARED,
+};
+/* The program has mapped executable memory, or has changed what is mapped
+ * there (prot without execution, munmap, a new mapping): translations of the
+ * old bytes are gone when these return. Call space_forget before the system
+ * call that changes it, space_add after it succeeded. */
+void space_add(struct engine *e, uint64_t start, uint64_t end, unsigned flags);
+void space_forget(struct engine *e, uint64_t start, uint64_t end);
+/* A write fault at address: was it the engine that took the right to write
+ * away? 1: it is given back, and the translations are gone; try again. */
+int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc);
+/* The same for all pages: a system call said EFAULT. 1: there were some. */
+int space_give_back_all(struct engine *e);
+
+/* -- signal.c ------------------------------------------------------------- */
+
+/* Takes over the dispositions, mask and stack that the process has. */
+int signal_start(struct vcpu *v, uint64_t mask);
+/* The same for a thread that the program has made. */
+void signal_start_thread(struct vcpu *v, const struct vcpu *parent);
+/* Its signals may come from now on; called by the thread itself. */
+void signal_open(struct vcpu *v);
+/* .held is set: deliver it. */
+void signal_deliver_held(struct vcpu *v);
+/* A synchronous signal that the engine itself found at .pc: as if the CPU had
+ * faulted there. info is a siginfo_t; trapno, error and cr2 go to the frame. */
+void signal_raise(struct vcpu *v, const void *info, int64_t trapno,
+		  int64_t error, int64_t cr2);
+
+/* -- syscall.c, thread.c -------------------------------------------------- */
+
+/* Does the system call that .pc stands at; .pc is then behind it (or still on
+ * it, if a signal came first). */
+void syscall_do(struct vcpu *v);
+enum { SYSCALL_LEN = 2 };
+
+/* A new vcpu's fixed parts; its tid is the caller's. */
+void vcpu_prepare(struct vcpu *v, struct engine *e);
+/* A slot: all zero but for what says where it is, and the segments of 64-bit
+ * code. NULL: no memory. */
+struct vcpu *thread_new(struct engine *e);
+void thread_free(struct vcpu *v);	   /* not of the running thread */
+
+/* -- step.c --------------------------------------------------------------- */
+
+/* Runs the instruction at .pc natively: into the state the CPU leaves. */
+void step_native(struct vcpu *v);
+
+/* -- The whole ------------------------------------------------------------ */
+
+struct cache;
+struct space;
+
+/* A lock for threads that may be stopped anywhere: a futex. */
+struct engine_lock {
+	uint32_t word; /* 0 free, 1 held, 2 held and waited for */
+};
+void engine_lock(struct engine_lock *l);
+void engine_unlock(struct engine_lock *l);
+
+struct engine {
+	struct wire_control *channel; /* borrowed: shared with hark; or NULL */
+	struct wire_run *run;	      /* borrowed: in it */
+	struct cache *cache;	      /* owned */
+	struct space *space;	      /* owned */
+	struct engine_lock lock; /* cache, space, translating; taken by fork */
+	struct engine_lock threads_lock;
+	struct vcpu *vcpus; /* owned: all slots ever made, free ones too */
+	struct vcpu *free_slots; /* of them: see thread.c */
+	uint64_t slot_hint, slots_low, slots_high;
+	uint32_t n_slots;
+	uint32_t read_is_exec; /* personality: what can be read is code */
+	uint64_t image_start, image_end;
+	uint32_t n_threads;
+	uint32_t flags; /* WIRE_RUN_* */
+};
+
+/* Broken invariant: one line on stderr, then SIGABRT by default. */
+_Noreturn void engine_die(const char *what);
+
+static inline void engine_count(uint64_t *counter, uint64_t n)
+{
+	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* engine/recover.c - the program's state, from the machine's.
+ *
+ * A signal may find a thread at any host instruction of a block. The side
+ * table (translate.h) says what the program's registers are there. */
+#include "engine/cache.h"
+#include "engine/plan.h"
+#include "engine/translate.h"
+
+struct place {
+	uint64_t pc;   /* of the piece's instruction */
+	unsigned insn; /* its number in the block */
+	unsigned guest_len;
+	struct side_point point; /* .what 0: nothing to be done */
+	uint64_t point_pc;
+};
+
+/* The last point that begins at or before off. at: behind the piece's two
+ * bytes; returns what is behind the points. */
+static const uint8_t *read_points(const uint8_t *at, unsigned off,
+				  struct place *out)
+{
+	unsigned n = *at++;
+
+	while (n-- > 0) {
+		int has_pc = at[1] & SIDE_PC;
+
+		if (at[0] <= off) {
+			out->point = (struct side_point){at[0], at[1], at[2]};
+			if (has_pc)
+				__builtin_memcpy(&out->point_pc, at + 3, 8);
+		}
+		at += has_pc ? 11 : 3;
+	}
+	return at;
+}
+
+/* The piece that offset off of the block's code is in. */
+static void find_piece(const struct block *b, unsigned off, struct place *out)
+{
+	const uint8_t *at = b->side;
+	unsigned host = 0, insn = 0;
+	uint64_t pc = b->pc;
+
+	for (;;) {
+		unsigned head = at[0], len = at[1];
+		int here = off < host + len;
+
+		*out = (struct place){.pc = pc,
+				      .insn = insn,
+				      .guest_len = head & SIDE_LEN};
+		at += 2;
+		if (head & SIDE_POINTS)
+			at = read_points(at, here ? off - host : 0, out);
+		if (here)
+			return;
+		host += len;
+		pc += head & SIDE_LEN;
+		insn += (head & SIDE_LEN) != 0;
+	}
+}
+
+/* gregs have an order of their own. */
+static const uint8_t greg_of[16] = {
+    GREG_RAX, GREG_RCX, GREG_RDX, GREG_RBX, GREG_RSP, GREG_RBP,
+    GREG_RSI, GREG_RDI, GREG_R8,  GREG_R9,  GREG_R10, GREG_R11,
+    GREG_R12, GREG_R13, GREG_R14, GREG_R15,
+};
+
+static void apply(const struct vcpu *v, const struct place *p, int64_t *gregs)
+{
+	unsigned what = p->point.what;
+	uint64_t pc = p->pc;
+
+	if (what & SIDE_NEXT)
+		pc += p->guest_len;
+	if (what & SIDE_TARGET)
+		pc = (uint64_t)gregs[GREG_R10];
+	if (what & SIDE_PC)
+		pc = p->point_pc;
+	if (what & SIDE_R10)
+		gregs[GREG_R10] = (int64_t)v->spill[SPILL_R10];
+	if (what & SIDE_RCX)
+		gregs[GREG_RCX] = (int64_t)v->spill[SPILL_RCX];
+	if (what & SIDE_REG)
+		gregs[greg_of[p->point.reg]] = (int64_t)v->spill[SPILL_ANY];
+	if (what & SIDE_UNPUSH)
+		gregs[GREG_RSP] += 8;
+	gregs[GREG_RIP] = (int64_t)pc;
+}
+
+/* The instruction faulted: what was added for it and for those of its run
+ * behind it is taken back (P2). */
+static void take_back(struct vcpu *v, const struct block *b, unsigned insn)
+{
+	uint64_t sum[COUNT_MAX] = {0};
+	struct guest_block g;
+	struct plan plan;
+	unsigned first = 0, end = 0;
+
+	block_form(&g, b->pc, b->pc + b->guest_len, BLOCK_STEPS_POPF);
+	count_plan(&g, &plan);
+	while (end < g.n && end <= insn) {
+		first = end;
+		end = plan_run_end(&g, first);
+	}
+	plan_sum(&plan, insn, end, sum);
+	if (insn == 0)
+		sum[COUNT_BLOCKS] = 0; /* it was entered */
+	for (unsigned i = 0; i < COUNT_MAX; i++)
+		v->cells[i] -= sum[i];
+}
+
+/* Without the lock: blocks are only added while this thread is in one. */
+static struct block *find(struct vcpu *v, uint64_t rip, struct place *at)
+{
+	struct block *b = cache_block_at(v->engine->cache, rip);
+
+	if (b)
+		find_piece(b, (unsigned)(rip - b->start), at);
+	return b;
+}
+
+int engine_recover(struct vcpu *v, int64_t gregs[GREG_MAX])
+{
+	uint64_t rip = (uint64_t)gregs[GREG_RIP];
+	struct place p;
+	struct block *b = find(v, rip, &p);
+
+	if (!b)
+		return -1;
+	if (v->engine->flags & WIRE_RUN_COUNT && p.guest_len != 0)
+		take_back(v, b, p.insn);
+	apply(v, &p, gregs);
+	return 0;
+}
+
+int engine_recover_now(struct vcpu *v, int64_t gregs[GREG_MAX])
+{
+	uint64_t rip = (uint64_t)gregs[GREG_RIP];
+	struct place p;
+	struct block *b = find(v, rip, &p);
+
+	if (!b)
+		return -1;
+	if (v->engine->flags & WIRE_RUN_COUNT && rip >= b->counted) {
+		v->budget = 0;
+		return -1;
+	}
+	apply(v, &p, gregs);
+	return 0;
+}
+
+void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX])
+{
+	for (unsigned i = 0; i < 16; i++)
+		gregs[greg_of[i]] = (int64_t)v->gpr[i];
+	gregs[GREG_RIP] = (int64_t)v->pc;
+	gregs[GREG_EFL] = (int64_t)v->rflags;
+}
+
+void engine_set_gregs(struct vcpu *v, const int64_t gregs[GREG_MAX])
+{
+	for (unsigned i = 0; i < 16; i++)
+		v->gpr[i] = (uint64_t)gregs[greg_of[i]];
+	v->pc = (uint64_t)gregs[GREG_RIP];
+	v->rflags = (uint64_t)gregs[GREG_EFL];
+	v->exit_reason = EXIT_GO;
+}

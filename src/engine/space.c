@@ -1,0 +1,429 @@
+/* engine/space.c - guest memory that is code. */
+#include "engine/space.h"
+
+#include "engine/block.h"
+#include "inside/sys.h"
+
+enum { PAGE = 4096, PATIENCE = 2, RANGES_FIRST = 1024, PAGES_FIRST = 2048 };
+
+struct range {
+	uint64_t start, end;
+	uint64_t flags;
+};
+
+enum page_state {
+	PAGE_PLAIN,
+	PAGE_TAKEN,   /* the right to write was taken */
+	PAGE_CHECKED, /* too many faults: blocks are compared instead */
+};
+
+struct page {
+	uint64_t address; /* 0: free */
+	uint32_t blocks;  /* 2 * number + which of its pages */
+	uint8_t state;	  /* enum page_state */
+	uint8_t faults;
+	uint8_t by_itself; /* written by code of its own */
+	uint8_t pad;
+};
+
+struct space {
+	struct range *ranges; /* owned: ascending, apart */
+	uint32_t n, size;
+	struct page *pages; /* owned: hashed */
+	uint32_t n_pages, n_slots;
+	uint32_t n_taken;
+	uint64_t *hint; /* borrowed */
+};
+
+static uint64_t page_of(uint64_t address)
+{
+	return address & ~(uint64_t)(PAGE - 1);
+}
+
+/* -- Ranges ---------------------------------------------------------------- */
+
+/* The first range that ends behind address. */
+static uint32_t first_behind(const struct space *s, uint64_t address)
+{
+	uint32_t low = 0, high = s->n;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (s->ranges[mid].end <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static const struct range *range_at(const struct space *s, uint64_t address)
+{
+	uint32_t i = first_behind(s, address);
+
+	return i < s->n && s->ranges[i].start <= address ? &s->ranges[i] : 0;
+}
+
+static int make_room(struct space *s)
+{
+	struct range *more;
+
+	if (s->n + 2 <= s->size)
+		return 0;
+	more = engine_map(s->hint, 2ull * s->size * sizeof *more);
+	if (!more)
+		return -1;
+	__builtin_memcpy(more, s->ranges, s->n * sizeof *more);
+	sys_unmap((uint64_t)s->ranges, (uint64_t)s->size * sizeof *more);
+	s->ranges = more;
+	s->size *= 2;
+	return 0;
+}
+
+static void insert(struct space *s, uint32_t at, struct range r)
+{
+	for (uint32_t i = s->n; i > at; i--)
+		s->ranges[i] = s->ranges[i - 1];
+	s->ranges[at] = r;
+	s->n++;
+}
+
+static void remove_range(struct space *s, uint32_t at)
+{
+	s->n--;
+	for (uint32_t i = at; i < s->n; i++)
+		s->ranges[i] = s->ranges[i + 1];
+}
+
+static void cut(struct space *s, uint64_t start, uint64_t end)
+{
+	uint32_t i = first_behind(s, start);
+
+	while (i < s->n && s->ranges[i].start < end) {
+		struct range *r = &s->ranges[i];
+		struct range rest = {end, r->end, r->flags};
+
+		if (r->start < start) {
+			r->end = start;
+			if (rest.end > end)
+				insert(s, ++i, rest);
+			i++;
+		} else if (rest.end > end) {
+			r->start = end;
+			i++;
+		} else {
+			remove_range(s, i);
+		}
+	}
+}
+
+/* -- Pages ----------------------------------------------------------------- */
+
+static uint32_t slot_of(const struct space *s, uint64_t address)
+{
+	uint32_t mask = s->n_slots - 1;
+	uint32_t i = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40) & mask;
+
+	while (s->pages[i].address != 0 && s->pages[i].address != address)
+		i = (i + 1) & mask;
+	return i;
+}
+
+static struct page *find_page(const struct space *s, uint64_t address)
+{
+	struct page *p = &s->pages[slot_of(s, address)];
+
+	return p->address == address ? p : 0;
+}
+
+static int grow_pages(struct space *s)
+{
+	struct page *old = s->pages;
+	uint32_t n = s->n_slots;
+	struct page *more = engine_map(s->hint, 2ull * n * sizeof *more);
+
+	if (!more)
+		return -1;
+	s->pages = more;
+	s->n_slots = 2 * n;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].address != 0)
+			s->pages[slot_of(s, old[i].address)] = old[i];
+	sys_unmap((uint64_t)old, (uint64_t)n * sizeof *old);
+	return 0;
+}
+
+static struct page *make_page(struct space *s, uint64_t address)
+{
+	struct page *p = find_page(s, address);
+
+	if (p)
+		return p;
+	if (2 * s->n_pages >= s->n_slots && grow_pages(s) < 0)
+		return 0;
+	p = &s->pages[slot_of(s, address)];
+	p->address = address;
+	s->n_pages++;
+	return p;
+}
+
+static void kill_blocks(struct engine *e, struct page *p)
+{
+	struct cache *c = e->cache;
+
+	for (uint32_t at = p->blocks; at != 0;) {
+		struct block *b = cache_block(c, at / 2);
+
+		if (b->state != BLOCK_DEAD && e->run)
+			engine_count(&e->run->stats.discarded, 1);
+		cache_kill(c, at / 2);
+		at = b->page_next[at % 2];
+	}
+	p->blocks = 0;
+}
+
+static void protect(uint64_t page, unsigned prot)
+{
+	sys_call3(SYS_NR_MPROTECT, page, PAGE, prot);
+}
+
+/* -- What the program maps ------------------------------------------------- */
+
+static void forget_page(struct engine *e, struct page *p)
+{
+	kill_blocks(e, p);
+	if (p->state == PAGE_TAKEN)
+		e->space->n_taken--;
+	p->state = PAGE_PLAIN;
+	p->faults = p->by_itself = 0;
+}
+
+static void forget_pages(struct engine *e, uint64_t start, uint64_t end)
+{
+	struct space *s = e->space;
+
+	if ((end - start) / PAGE > s->n_slots) {
+		for (uint32_t i = 0; i < s->n_slots; i++)
+			if (s->pages[i].address >= start &&
+			    s->pages[i].address < end)
+				forget_page(e, &s->pages[i]);
+		return;
+	}
+	for (uint64_t at = start; at < end; at += PAGE) {
+		struct page *p = find_page(s, at);
+
+		if (p)
+			forget_page(e, p);
+	}
+}
+
+void space_forget(struct engine *e, uint64_t start, uint64_t end)
+{
+	start = page_of(start);
+	end = page_of(end + PAGE - 1);
+	if (start >= end)
+		return;
+	engine_lock(&e->lock);
+	forget_pages(e, start, end);
+	if (make_room(e->space) < 0)
+		engine_die("no memory for the program's mappings");
+	cut(e->space, start, end);
+	engine_unlock(&e->lock);
+}
+
+static void add_range(struct space *s, struct range r)
+{
+	if (make_room(s) < 0)
+		engine_die("no memory for the program's mappings");
+	cut(s, r.start, r.end);
+	insert(s, first_behind(s, r.start), r);
+}
+
+void space_add(struct engine *e, uint64_t start, uint64_t end, unsigned flags)
+{
+	start = page_of(start);
+	end = page_of(end + PAGE - 1);
+	if (start >= end)
+		return;
+	engine_lock(&e->lock);
+	add_range(e->space, (struct range){start, end, flags});
+	engine_unlock(&e->lock);
+}
+
+void space_learn(struct engine *e, uint64_t pc)
+{
+	uint64_t page = page_of(pc);
+
+	if (pc >> 47 != 0)
+		return; /* the kernel's half: vsyscall */
+	engine_lock(&e->lock);
+	if (!range_at(e->space, pc))
+		add_range(e->space,
+			  (struct range){page, page + PAGE, SPACE_SHARED});
+	engine_unlock(&e->lock);
+}
+
+/* -- Writing to code ------------------------------------------------------- */
+
+static void give_back(struct engine *e, struct page *p)
+{
+	protect(p->address, SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC);
+	kill_blocks(e, p);
+	p->state = PAGE_PLAIN;
+	e->space->n_taken--;
+}
+
+int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
+{
+	struct engine *e = v->engine;
+	struct page *p;
+	int mine;
+
+	engine_lock(&e->lock);
+	p = find_page(e->space, page_of(address));
+	mine = p && p->state == PAGE_TAKEN;
+	if (mine) {
+		give_back(e, p);
+		p->by_itself |= page_of(pc) == p->address;
+		if (p->by_itself || ++p->faults >= PATIENCE)
+			p->state = PAGE_CHECKED;
+	}
+	engine_unlock(&e->lock);
+	return mine;
+}
+
+int space_give_back_all(struct engine *e)
+{
+	struct space *s = e->space;
+	int any = 0;
+
+	engine_lock(&e->lock);
+	for (uint32_t i = 0; s->n_taken > 0 && i < s->n_slots; i++)
+		if (s->pages[i].state == PAGE_TAKEN) {
+			give_back(e, &s->pages[i]);
+			any = 1;
+		}
+	engine_unlock(&e->lock);
+	return any;
+}
+
+/* -- Translating ----------------------------------------------------------- */
+
+/* The page may be written: from now on it cannot, or is compared. */
+static int guard(struct space *s, uint64_t address, struct translate_how *how)
+{
+	struct page *p = make_page(s, address);
+
+	if (!p)
+		return -1;
+	if (p->state == PAGE_PLAIN) {
+		protect(address, SYS_PROT_READ | SYS_PROT_EXEC);
+		p->state = PAGE_TAKEN;
+		s->n_taken++;
+	} else if (p->state == PAGE_CHECKED) {
+		how->kind = BLOCK_CHECKED;
+		if (p->by_itself)
+			how->block_flags |= BLOCK_ENDS_AT_STORES;
+	}
+	return 0;
+}
+
+int space_prepare(struct engine *e, struct translate_how *how)
+{
+	struct space *s = e->space;
+	const struct range *r = range_at(s, how->pc);
+	uint64_t page = page_of(how->pc);
+
+	if (!r)
+		return -1;
+	how->limit = r->end;
+	how->kind = BLOCK_LIVE;
+	if (r->flags & SPACE_SHARED) {
+		how->kind = BLOCK_CHECKED;
+		return 0;
+	}
+	if (!(r->flags & SPACE_WRITE))
+		return 0;
+	if (how->limit > page + 2 * PAGE)
+		how->limit = page + 2 * PAGE;
+	if (how->limit > page + PAGE && page + PAGE - how->pc >= BLOCK_BYTES)
+		how->limit = page + PAGE;
+	for (uint64_t at = page; at < how->limit; at += PAGE)
+		if (guard(s, at, how) < 0)
+			return -1;
+	return 0;
+}
+
+int space_cover(struct engine *e, uint32_t number)
+{
+	struct block *b = cache_block(e->cache, number);
+	uint64_t first = page_of(b->pc);
+	uint64_t last = page_of(b->pc + (b->guest_len ? b->guest_len - 1 : 0));
+
+	for (unsigned which = 0; which < 2; which++) {
+		struct page *p = make_page(e->space, which ? last : first);
+
+		if (!p)
+			return -1;
+		b->page_next[which] = p->blocks;
+		p->blocks = 2 * number + which;
+		if (first == last)
+			break;
+	}
+	return 0;
+}
+
+void space_uncover(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->space->n_slots; i++)
+		e->space->pages[i].blocks = 0;
+}
+
+int space_still(const struct block *b)
+{
+	uint8_t now[BLOCK_BYTES];
+
+	return guest_copy(now, (const void *)b->pc, b->guest_len) == 0 &&
+	       __builtin_memcmp(now, b->bytes, b->guest_len) == 0;
+}
+
+/* -- Life ------------------------------------------------------------------ */
+
+static void take_maps(struct engine *e)
+{
+	enum { STACK_MAY_GROW = 8 << 20 };
+	struct wire_maps *m;
+
+	if (!e->channel)
+		return;
+	m = wire_maps_of(e->channel);
+	for (uint32_t i = 0; i < m->n && i < WIRE_MAPS_MAX; i++) {
+		struct range r = {m->map[i].start, m->map[i].end,
+				  m->map[i].flags};
+
+		if (r.flags & WIRE_MAP_STACK)
+			r.start -= STACK_MAY_GROW;
+		add_range(e->space, r);
+	}
+}
+
+int space_start(struct engine *e)
+{
+	struct space *s = e->space;
+
+	s->hint = &e->cache->hint;
+	s->size = RANGES_FIRST;
+	s->n_slots = PAGES_FIRST;
+	s->ranges = engine_map(s->hint, RANGES_FIRST * sizeof *s->ranges);
+	s->pages = engine_map(s->hint, PAGES_FIRST * sizeof *s->pages);
+	if (!s->ranges || !s->pages)
+		return -1;
+	take_maps(e);
+	return 0;
+}
+
+uint64_t space_size(void)
+{
+	return sizeof(struct space);
+}

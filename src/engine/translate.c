@@ -1,0 +1,697 @@
+/* engine/translate.c - from the program's code to the cache's.
+ *
+ * Most instructions are copied. Registers and flags are the program's own, so
+ * nothing is saved around anything; the exceptions borrow r10 and rcx, which
+ * are kept in the vcpu meanwhile.
+ *
+ *	jcc		 jcc rel32, to an exit
+ *	jmp, falling off jmp rel32, to an exit
+ *	call		 push next; jmp rel32, to an exit
+ *	ret		 spill r10, rcx; pop r10; look up
+ *	jmp *, call *	 spill r10, rcx; mov operand, r10; (push next;) look up
+ *	syscall		 vcpu.pc = here; leave
+ *
+ * The look-up: table[r10 & mask] is the address of an indirect entry, which
+ * compares r10 with its own pc and gives r10 and rcx back. All of it leaves
+ * the flags alone (pext, lea, jrcxz), for nobody knows who wants them.
+ *
+ * T1  At each host instruction the program's state can be had from the
+ *     machine's, the vcpu's spill words and the side table.
+ * T2  Whatever faults does so at a host instruction whose state is the
+ *     program's before the instruction, but for what the side table undoes.
+ * T3  A rel32 that will be patched lies in one aligned word. */
+#include "engine/translate.h"
+
+#include "engine/block.h"
+#include "engine/plan.h"
+#include "x86/emit.h"
+#include "x86/live.h"
+#include "x86/relocate.h"
+
+enum {
+	ROOM = 16384, /* more than any block takes, hot and cold together */
+	SIDE_MAX = BLOCK_MAX * 24 + 64,
+	STUB_LEN = 21,
+};
+
+struct work {
+	struct engine *e;	/* borrowed */
+	struct region *region;	/* borrowed */
+	struct guest_block *g;	/* borrowed */
+	const struct guest_insn *i; /* borrowed: being translated */
+	uint64_t pc;		/* of it */
+	struct x86_buf hot;
+	uint64_t piece; /* where the piece began */
+	uint8_t points; /* written for it */
+	unsigned side_at, piece_at;
+	uint8_t side[SIDE_MAX];
+	/* Only with an instrument: */
+	struct plan *plan;		/* borrowed */
+	uint16_t flags_live[BLOCK_MAX]; /* before each instruction */
+};
+
+/* -- Pieces and points ----------------------------------------------------- */
+
+static void piece_begin(struct work *w)
+{
+	w->piece = emit_pc(&w->hot);
+	w->piece_at = w->side_at;
+	w->points = 0;
+	w->side_at += 2;
+}
+
+static void piece_end(struct work *w, unsigned guest_len)
+{
+	uint64_t len = emit_pc(&w->hot) - w->piece;
+
+	if (len > 255)
+		engine_die("a piece is too long");
+	w->side[w->piece_at] =
+	    (uint8_t)(guest_len | (w->points ? SIDE_POINTS : 0));
+	w->side[w->piece_at + 1] = (uint8_t)len;
+}
+
+/* From the next host instruction on, `what` holds. */
+static void point_reg(struct work *w, unsigned what, unsigned reg)
+{
+	uint8_t *count = &w->side[w->piece_at + 2];
+	uint8_t *p;
+
+	if (w->points == 0) {
+		*count = 0;
+		w->side_at++;
+		w->points = 1;
+	}
+	p = &w->side[w->side_at];
+	p[0] = (uint8_t)(emit_pc(&w->hot) - w->piece);
+	p[1] = (uint8_t)what;
+	p[2] = (uint8_t)reg;
+	(*count)++;
+	w->side_at += 3;
+}
+
+static void point(struct work *w, unsigned what)
+{
+	point_reg(w, what, 0);
+}
+
+static void point_pc(struct work *w, uint64_t pc)
+{
+	point(w, SIDE_PC);
+	__builtin_memcpy(&w->side[w->side_at], &pc, sizeof pc);
+	w->side_at += sizeof pc;
+}
+
+static struct x86_mem spill(unsigned n)
+{
+	return x86_mem_seg(X86_GS, VCPU_SPILL + 8 * n);
+}
+
+/* -- Cold parts ------------------------------------------------------------ */
+
+static uint8_t *take_cold(struct work *w, unsigned len)
+{
+	w->region->cold -= len;
+	w->hot.end = (uint8_t *)w->region->cold;
+	return (uint8_t *)w->region->cold;
+}
+
+/* Where an exit leads until it is linked. One qword store sets both the
+ * argument and the reason: EXIT_LINK is 0. */
+static uint64_t put_stub(struct work *w, uint32_t number)
+{
+	uint8_t *at = take_cold(w, STUB_LEN);
+	struct x86_buf b = {.start = at,
+			    .at = at,
+			    .end = at + STUB_LEN,
+			    .pc = (uint64_t)at};
+
+	emit_mi(&b, EMIT_MOV, 8, x86_mem_seg(X86_GS, VCPU_ARG),
+		(int32_t)number);
+	emit_m(&b, EMIT_JMP, 8, x86_mem_seg(X86_GS, VCPU_LEAVE));
+	if (b.bad)
+		engine_die("no room for a stub");
+	return (uint64_t)at;
+}
+
+/* A new exit to target; its rel32 is the last four bytes of the instruction
+ * that `put` is about to write, or was. */
+static struct exit *new_exit(struct work *w, uint64_t target)
+{
+	uint32_t number = pool_add(&w->e->cache->exits);
+	struct exit *x;
+
+	if (number == 0)
+		engine_die("no memory for exits");
+	x = cache_exit(w->e->cache, number);
+	x->target = target;
+	x->stub = put_stub(w, number);
+	return x;
+}
+
+static uint64_t put_constant(struct work *w, uint64_t value)
+{
+	uint8_t *at = take_cold(w, 8);
+
+	__builtin_memcpy(at, &value, sizeof value);
+	return (uint64_t)at;
+}
+
+/* -- Ways out -------------------------------------------------------------- */
+
+static void put_jmp(struct work *w, uint64_t target)
+{
+	struct exit *x = new_exit(w, target);
+
+	emit_align_rel32(&w->hot, 1);
+	emit_jmp(&w->hot, x->stub);
+	x->site = emit_pc(&w->hot) - 4;
+}
+
+static void put_jcc(struct work *w, uint64_t target)
+{
+	struct exit *x = new_exit(w, target);
+
+	emit_align_rel32(&w->hot, 2);
+	emit_jcc(&w->hot, w->i->x.opcode & 15, x->stub);
+	x->site = emit_pc(&w->hot) - 4;
+}
+
+/* loop, jrcxz: rel8 only, so over a jump. */
+static void put_loop(struct work *w, uint64_t target)
+{
+	uint8_t bytes[3] = {0x67, w->i->x.opcode, 2};
+	unsigned short_form = !(w->i->x.prefixes & X86_P_67);
+	struct emit_label over = {0};
+	struct exit *x = new_exit(w, target);
+
+	emit_bytes(&w->hot, bytes + short_form, 3 - short_form);
+	point(w, SIDE_NEXT);
+	emit_jmp8_label(&w->hot, &over);
+	point_pc(w, target); /* taken: rcx has been counted down */
+	emit_align_rel32(&w->hot, 1);
+	emit_jmp(&w->hot, x->stub);
+	x->site = emit_pc(&w->hot) - 4;
+	emit_bind(&w->hot, &over);
+}
+
+/* vcpu.pc = pc; reason; leave. */
+static void put_leave(struct work *w, uint64_t pc, enum vcpu_exit why)
+{
+	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_PC),
+		(uint32_t)pc);
+	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_PC + 4),
+		(uint32_t)(pc >> 32));
+	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_REASON), why);
+	emit_m(&w->hot, EMIT_JMP, 8, x86_mem_seg(X86_GS, VCPU_LEAVE));
+}
+
+/* -- Calls, returns, indirect branches ------------------------------------- */
+
+static void put_push_next(struct work *w)
+{
+	uint64_t next = w->pc + w->i->x.len;
+
+	if ((int64_t)next == (int32_t)next)
+		emit_push_i(&w->hot, (int32_t)next);
+	else
+		emit_m(&w->hot, EMIT_PUSH, 8,
+		       x86_mem_pc(put_constant(w, next)));
+}
+
+static void put_call(struct work *w, uint64_t target)
+{
+	struct exit *x = new_exit(w, target);
+
+	put_push_next(w);
+	point(w, SIDE_UNPUSH);
+	emit_align_rel32(&w->hot, 1);
+	emit_jmp(&w->hot, x->stub);
+	x->site = emit_pc(&w->hot) - 4;
+}
+
+static void put_spills(struct work *w)
+{
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_R10), X86_R10);
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
+}
+
+/* r10 is the target; both are spilled. */
+static void put_look_up(struct work *w)
+{
+	const struct cache *c = w->e->cache;
+	/* pext rcx, r10, [disp32] */
+	uint8_t pext[10] = {0xc4, 0xe2, 0xaa, 0xf5, 0x0c, 0x25};
+	uint32_t mask = (uint32_t)(uint64_t)c->table_mask;
+
+	point(w, SIDE_TARGET | SIDE_R10);
+	if (c->by_pext) {
+		__builtin_memcpy(pext + 6, &mask, sizeof mask);
+		emit_bytes(&w->hot, pext, sizeof pext);
+	} else {
+		emit_rr(&w->hot, EMIT_MOVZX16, 4, X86_RCX, X86_R10);
+	}
+	point(w, SIDE_TARGET | SIDE_R10 | SIDE_RCX);
+	emit_m(&w->hot, EMIT_JMP, 8,
+	       x86_mem_index(X86_NOREG, X86_RCX, 3, (int64_t)c->table));
+}
+
+static void put_ret(struct work *w)
+{
+	uint64_t drop = (uint16_t)x86_imm(w->g->bytes + w->i->off, &w->i->x);
+
+	put_spills(w);
+	if (drop == 0) {
+		emit_r(&w->hot, EMIT_POP, 8, X86_R10);
+	} else {
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, x86_mem_at(X86_RSP, 0));
+		point(w, SIDE_R10);
+		emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP,
+			x86_mem_at(X86_RSP, (int64_t)(drop + 8)));
+	}
+	put_look_up(w);
+}
+
+/* r10 = where the branch goes; it may be far from here. */
+static void put_operand(struct work *w)
+{
+	struct x86_mem mem;
+
+	if (!w->i->x.is_mem) {
+		if (w->i->x.rm != X86_R10)
+			emit_rr(&w->hot, EMIT_MOV, 8, X86_R10, w->i->x.rm);
+		return;
+	}
+	mem = x86_mem_of(&w->i->x, w->pc);
+	if (mem.base == X86_RIP && !mem.addr32 &&
+	    !emit_reaches(&w->hot, 16, (uint64_t)mem.disp)) {
+		emit_set(&w->hot, X86_R10, (uint64_t)mem.disp);
+		point(w, SIDE_R10);
+		mem = (struct x86_mem){.seg = mem.seg,
+				       .base = X86_R10,
+				       .index = X86_NOREG};
+	}
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, mem);
+}
+
+static void put_indirect(struct work *w, int is_call)
+{
+	put_spills(w);
+	put_operand(w);
+	if (is_call) {
+		point(w, SIDE_R10);
+		put_push_next(w);
+	}
+	put_look_up(w);
+}
+
+/* -- Single instructions --------------------------------------------------- */
+
+/* Its operand is too far away, or it is odd in another way. */
+static void put_moved(struct work *w)
+{
+	struct x86_mem cell = spill(SPILL_ANY);
+	struct x86_move_how how = {.cell = &cell};
+	struct x86_moved info;
+	const uint8_t *code = w->g->bytes + w->i->off;
+	enum x86_move rc =
+	    x86_relocate(code, &w->i->x, w->pc, &how, &w->hot, &info);
+
+	if (rc != X86_MOVE_OK) {
+		put_leave(w, w->pc, EXIT_STEP);
+		return;
+	}
+	for (unsigned k = 0; k < info.n; k++) {
+		const struct x86_point *p = &info.point[k];
+		unsigned what = p->pc == X86_PC_NEXT ? SIDE_NEXT : 0;
+
+		if (p->fix == X86_FIX_REG)
+			what |= SIDE_REG;
+		if (p->off != 0 || what != 0) {
+			uint8_t *at = w->hot.at;
+
+			w->hot.at = (uint8_t *)w->piece + p->off;
+			point_reg(w, what, p->reg);
+			w->hot.at = at;
+		}
+	}
+}
+
+static void put_copy(struct work *w)
+{
+	const struct x86_insn *x = &w->i->x;
+	uint64_t operand;
+	uint32_t rel;
+
+	if (!x86_uses_rip(x)) {
+		emit_bytes(&w->hot, w->g->bytes + w->i->off, x->len);
+		return;
+	}
+	operand = w->pc + x->len + (uint64_t)x->disp;
+	if (x->prefixes & X86_P_67 ||
+	    !emit_reaches(&w->hot, x->len, operand)) {
+		put_moved(w);
+		return;
+	}
+	emit_bytes(&w->hot, w->g->bytes + w->i->off, x->len);
+	rel = (uint32_t)(operand - emit_pc(&w->hot));
+	__builtin_memcpy(w->hot.at - x->len + x->disp_off, &rel, sizeof rel);
+}
+
+static void put_gs_base(struct work *w)
+{
+	unsigned width = w->i->x.rex & 8 ? 8 : 4, reg = w->i->x.rm;
+	struct x86_mem gs = x86_mem_seg(X86_GS, VCPU_GS);
+
+	if (w->i->treat == TREAT_RDGS) {
+		emit_rm(&w->hot, EMIT_MOV, width, reg, gs);
+		return;
+	}
+	if (width == 4)
+		emit_mi(&w->hot, EMIT_MOV, 4,
+			x86_mem_seg(X86_GS, VCPU_GS + 4), 0);
+	emit_mr(&w->hot, EMIT_MOV, width, gs, reg);
+}
+
+/* The flags are dead before popf; TF must not be set under our feet. */
+static void put_popf(struct work *w)
+{
+	enum { TF = 0x100 };
+	struct emit_label plain = {0};
+
+	emit_mi(&w->hot, EMIT_TEST, 4, x86_mem_at(X86_RSP, 0), TF);
+	emit_jcc8_label(&w->hot, X86_CC_E, &plain);
+	put_leave(w, w->pc, EXIT_STEP);
+	emit_bind(&w->hot, &plain);
+	emit_plain(&w->hot, EMIT_POPF);
+}
+
+static void put_insn(struct work *w)
+{
+	const uint8_t *code = w->g->bytes + w->i->off;
+	uint64_t target = 0;
+
+	if (w->i->treat != TREAT_STEP && x86_is_direct(&w->i->x))
+		target = x86_target(code, &w->i->x, w->pc);
+	switch ((enum treat)w->i->treat) {
+	case TREAT_COPY:
+	case TREAT_TRAP:
+		put_copy(w);
+		break;
+	case TREAT_JCC:
+		put_jcc(w, target);
+		break;
+	case TREAT_LOOP:
+		put_loop(w, target);
+		break;
+	case TREAT_RDGS:
+	case TREAT_WRGS:
+		put_gs_base(w);
+		break;
+	case TREAT_POPF:
+		put_popf(w);
+		break;
+	case TREAT_JMP:
+		put_jmp(w, target);
+		break;
+	case TREAT_CALL:
+		put_call(w, target);
+		break;
+	case TREAT_RET:
+		put_ret(w);
+		break;
+	case TREAT_JMP_IND:
+		put_indirect(w, 0);
+		break;
+	case TREAT_CALL_IND:
+		put_indirect(w, 1);
+		break;
+	case TREAT_SYSCALL:
+		put_leave(w, w->pc, EXIT_SYSCALL);
+		break;
+	case TREAT_STEP:
+	case TREAT_MAX:
+		put_leave(w, w->pc, EXIT_STEP);
+		break;
+	}
+}
+
+/* -- What an instrument planned -------------------------------------------- */
+
+/* A handler may look at the flags when an instruction faults. */
+static void find_live(struct work *w)
+{
+	struct x86_live live = x86_live_all();
+
+	for (unsigned k = w->g->n; k-- > 0;) {
+		const struct guest_insn *i = &w->g->insns[k];
+
+		if (i->treat == TREAT_STEP)
+			live = x86_live_all();
+		else
+			live = x86_live_before(&i->x, live, x86_live_all(),
+					       X86_LIVE_AT_FAULTS);
+		w->flags_live[k] = live.flags & X86_FLAGS_STATUS;
+	}
+}
+
+static void put_add(struct work *w, unsigned cell, uint64_t n, int flags_live)
+{
+	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_CELLS + 8 * cell);
+
+	if (!flags_live) {
+		emit_mi(&w->hot, EMIT_ADD, 8, at, (int64_t)n);
+		return;
+	}
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, at);
+	emit_rm(&w->hot, EMIT_LEA, 8, X86_R10,
+		x86_mem_at(X86_R10, (int64_t)n));
+	emit_mr(&w->hot, EMIT_MOV, 8, at, X86_R10);
+}
+
+/* All that the run which begins at instruction `first` adds. */
+static void put_run(struct work *w, unsigned first)
+{
+	uint64_t sum[COUNT_MAX] = {0};
+	int flags_live = w->flags_live[first] != 0;
+
+	plan_sum(w->plan, first, plan_run_end(w->g, first), sum);
+	piece_begin(w);
+	if (flags_live) {
+		emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_R10), X86_R10);
+		point(w, SIDE_R10);
+	}
+	for (unsigned cell = 0; cell < COUNT_MAX; cell++)
+		if (sum[cell] != 0)
+			put_add(w, cell, sum[cell], flags_live);
+	if (flags_live)
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, spill(SPILL_R10));
+	piece_end(w, 0);
+}
+
+/* One exit for all who want the thread out: the budget. A signal that arrives
+ * in this piece finds the thread at the block's start. */
+static void put_budget(struct work *w)
+{
+	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_BUDGET);
+	struct emit_label go_on = {0};
+	uint8_t jrcxz_5[2] = {0xe3, 5};
+
+	piece_begin(w);
+	if (w->flags_live[0] == 0) {
+		emit_mi(&w->hot, EMIT_SUB, 8, at, 1);
+		emit_jcc8_label(&w->hot, X86_CC_NS, &go_on);
+	} else {
+		struct emit_label out = {0};
+
+		emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, at);
+		point(w, SIDE_RCX);
+		emit_bytes(&w->hot, jrcxz_5, sizeof jrcxz_5);
+		emit_jmp_label(&w->hot, &out); /* 5 bytes; rcx is not 0 */
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+		point(w, 0);
+		put_leave(w, w->g->pc, EXIT_BUDGET);
+		emit_bind(&w->hot, &out);
+		point(w, SIDE_RCX);
+		emit_rm(&w->hot, EMIT_LEA, 8, X86_RCX,
+			x86_mem_at(X86_RCX, -1));
+		emit_mr(&w->hot, EMIT_MOV, 8, at, X86_RCX);
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	}
+	if (w->flags_live[0] == 0)
+		put_leave(w, w->g->pc, EXIT_BUDGET);
+	emit_bind(&w->hot, &go_on);
+	piece_end(w, 0);
+}
+
+/* -- The whole ------------------------------------------------------------- */
+
+/* Where indirect branches arrive: r10 is where they meant to go, r10 and rcx
+ * are spilled. rcx can be tested without a flag. */
+static void put_lead(struct work *w, uint64_t pc)
+{
+	struct x86_buf *b = &w->hot;
+	uint8_t jrcxz_5[2] = {0xe3, 5};
+
+	piece_begin(w);
+	point(w, SIDE_TARGET | SIDE_R10 | SIDE_RCX);
+	if (0 - pc == (uint64_t)(int64_t)(int32_t)(0 - pc)) {
+		emit_rm(b, EMIT_LEA, 8, X86_RCX,
+			x86_mem_at(X86_R10, (int64_t)(0 - pc)));
+	} else {
+		emit_set(b, X86_RCX, 0 - pc);
+		emit_rm(b, EMIT_LEA, 8, X86_RCX,
+			x86_mem_index(X86_RCX, X86_R10, 0, 0));
+	}
+	emit_bytes(b, jrcxz_5, sizeof jrcxz_5);
+	emit_jmp(b, w->region->miss); /* 5 bytes */
+	emit_rm(b, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	point(w, SIDE_TARGET | SIDE_R10);
+	emit_rm(b, EMIT_MOV, 8, X86_R10, spill(SPILL_R10));
+	piece_end(w, 0);
+}
+
+static void put_all(struct work *w)
+{
+	const struct guest_block *g = w->g;
+	unsigned run = w->plan ? 0 : BLOCK_MAX; /* the next one begins there */
+
+	for (unsigned k = 0; k < g->n; k++) {
+		w->i = &g->insns[k];
+		w->pc = g->pc + w->i->off;
+		if (k == run) {
+			put_run(w, k);
+			run = plan_run_end(g, k);
+		}
+		piece_begin(w);
+		put_insn(w);
+		piece_end(w, w->i->treat == TREAT_STEP ? 0 : w->i->x.len);
+	}
+	if (w->i->treat < TREAT_JMP || w->i->treat == TREAT_TRAP) {
+		piece_begin(w);
+		put_jmp(w, g->pc + g->len);
+		piece_end(w, 0);
+	}
+}
+
+static int keep_bytes(struct cache *c, struct block *b,
+		      const struct guest_block *g)
+{
+	b->bytes = bytes_take(&c->side, g->have);
+	if (!b->bytes)
+		return -1;
+	__builtin_memcpy(b->bytes, g->bytes, g->len);
+	return 0;
+}
+
+static void count(struct engine *e, const struct block *b, uint64_t bytes)
+{
+	if (!e->run)
+		return;
+	engine_count(&e->run->stats.blocks, 1);
+	engine_count(&e->run->stats.instructions, b->n_insns);
+	engine_count(&e->run->stats.guest_bytes, b->guest_len);
+	engine_count(&e->run->stats.code_bytes, bytes);
+}
+
+/* What was written becomes a block that can be found by its address. */
+static struct block *finish(struct work *w, uint64_t pc, uint32_t *number)
+{
+	struct cache *c = w->e->cache;
+	uint64_t start = (uint64_t)w->hot.start;
+	struct block *b;
+
+	*number = pool_add(&c->blocks);
+	if (*number == 0 || w->hot.bad)
+		return 0;
+	b = cache_block(c, *number);
+	b->side = bytes_take(&c->side, w->side_at);
+	if (!b->side)
+		return 0;
+	__builtin_memcpy(b->side, w->side, w->side_at);
+	b->pc = pc;
+	b->start = start;
+	b->len = (uint32_t)(emit_pc(&w->hot) - start);
+	b->region = (uint8_t)(w->region - c->regions);
+	w->region->hot = (emit_pc(&w->hot) + 15) & ~15ull;
+	cache_order(c, *number);
+	return b;
+}
+
+static void begin(struct work *w)
+{
+	struct region *r = w->region;
+
+	w->hot = (struct x86_buf){.start = (uint8_t *)r->hot,
+				  .at = (uint8_t *)r->hot,
+				  .end = (uint8_t *)r->cold,
+				  .pc = r->hot};
+}
+
+uint32_t translate(struct engine *e, const struct translate_how *how)
+{
+	struct guest_block g;
+	struct plan plan;
+	struct work w = {.e = e, .g = &g};
+	uint64_t room, entry, counted;
+	struct block *b;
+	uint32_t number;
+
+	w.region = cache_region(e, how->pc, ROOM);
+	if (!w.region)
+		return 0;
+	room = w.region->cold - w.region->hot;
+	block_form(&g, how->pc, how->limit,
+		   how->block_flags |
+		       (e->flags & WIRE_RUN_COUNT ? BLOCK_STEPS_POPF : 0u));
+	begin(&w);
+	if (how->indirect)
+		put_lead(&w, how->pc);
+	entry = emit_pc(&w.hot);
+	if (e->flags & WIRE_RUN_COUNT) {
+		w.plan = &plan;
+		count_plan(&g, &plan);
+		find_live(&w);
+		put_budget(&w);
+	}
+	counted = emit_pc(&w.hot);
+	put_all(&w);
+	b = finish(&w, how->pc, &number);
+	if (!b || (how->kind == BLOCK_CHECKED && keep_bytes(e->cache, b, &g)))
+		return 0;
+	b->entry = entry;
+	b->counted = counted;
+	b->indirect = how->indirect ? b->start : 0;
+	b->guest_len = (uint16_t)g.len;
+	b->n_insns = (uint16_t)g.n;
+	b->state = (uint8_t)how->kind;
+	cache_insert(e->cache, number);
+	room -= w.region->cold - w.region->hot;
+	e->cache->used += room;
+	count(e, b, room);
+	return number;
+}
+
+/* A lead of its own, for a block that was made without one. */
+int translate_indirect(struct engine *e, struct block *b)
+{
+	struct work w = {.e = e, .region = &e->cache->regions[b->region]};
+	struct block *lead;
+	uint32_t number;
+
+	if (b->indirect != 0)
+		return 0;
+	if (w.region->cold - w.region->hot < ROOM)
+		return -1;
+	begin(&w);
+	put_lead(&w, b->pc);
+	piece_begin(&w);
+	emit_jmp(&w.hot, b->entry);
+	piece_end(&w, 0);
+	lead = finish(&w, b->pc, &number);
+	if (!lead)
+		return -1;
+	b->indirect = lead->start;
+	return 0;
+}

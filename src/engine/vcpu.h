@@ -1,0 +1,172 @@
+/* engine/vcpu.h - one thread of the program, as the engine keeps it.
+ *
+ * While the thread runs in the code cache, its registers are in the CPU's and
+ * gs points here; while it is in the engine, they are in .gpr, .rflags, .pc.
+ * Vector, x87 and fs are never touched: they stay the program's.
+ *
+ * A vcpu lies at the start of its slot: SLOT_SIZE bytes, aligned to that, with
+ * the stack that signal handlers run on and the engine's own stack behind it.
+ * So whoever stands on either stack finds the vcpu by rounding down rsp, even
+ * when gs is not the engine's for a moment.
+ *
+ * V1  gs is this vcpu whenever the thread is in the cache or in engine code,
+ *     except between the first and last instruction of a gs operand in the
+ *     cache, while it steps natively, and at the start of a handler.
+ * V2  HELD_SIGNAL is set by the signal handler and cleared by the delivery;
+ *     while it is set, every signal but the synchronous ones is blocked.
+ * V3  The kernel's signal mask is .mask less the synchronous signals, unless
+ *     HELD_SIGNAL is set.
+ *
+ * Offsets up to the mark are known to emitted code and to assembler. */
+#ifndef ENGINE_VCPU_H
+#define ENGINE_VCPU_H
+
+#define VCPU_SELF   0
+#define VCPU_GPR    8
+#define VCPU_RFLAGS 136
+#define VCPU_PC	    144
+#define VCPU_SPILL  152
+#define VCPU_GS	    184
+#define VCPU_STACK  192
+#define VCPU_LEAVE  200
+#define VCPU_ENTER  208
+#define VCPU_ARG    216 /* with VCPU_REASON one word: an exit sets both */
+#define VCPU_REASON 220
+#define VCPU_HELD   224
+#define VCPU_WHERE  228
+#define VCPU_BUDGET 232
+#define VCPU_MISS   240
+#define VCPU_CELLS  256
+
+#define SLOT_SIZE   0x20000 /* vcpu, signal stack, engine stack */
+#define SLOT_VCPU   0x2000  /* bottom of the signal stack, from its start */
+#define SLOT_SIGNAL 0x10000 /* top of it */
+
+#ifndef __ASSEMBLER__
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+struct filter;
+struct sighand;
+
+/* Which register is kept in which spill word while it is borrowed. */
+enum { SPILL_R10, SPILL_RCX, SPILL_ANY, SPILL_OTHER, SPILL_MAX };
+
+/* Why a thread left the cache: .exit_reason. ORDER vcpu_exit (dispatch.c) */
+enum vcpu_exit {
+	EXIT_LINK,	 /* .exit_arg: a direct exit to be linked */
+	EXIT_INDIRECT,	 /* .pc: target of an indirect branch */
+	EXIT_SYSCALL,	 /* .pc: the instruction */
+	EXIT_STEP,	 /* .pc: an instruction to be run natively */
+	EXIT_GO,	 /* .pc: nothing special, go on there */
+	EXIT_BUDGET,	 /* .pc: the budget ran out */
+	EXIT_MAX
+};
+
+/* Where the thread is, for those who want to know from outside of it. */
+enum vcpu_where {
+	VCPU_ENGINE, /* in C: it will look at everything before it goes on */
+	VCPU_CACHE,
+	VCPU_KERNEL, /* in a system call of the program */
+};
+
+enum { VCPU_N_CELLS = 32, VCPU_N_SYNC = 6 };
+
+/* .held: each bit keeps the thread out of the cache and of system calls. */
+enum {
+	HELD_SIGNAL = 1, /* V2: .held_info */
+	HELD_SENT = 2,	 /* one of .sent is not blocked */
+};
+
+/* .stepping */
+enum {
+	STEP_TRAP = 1, /* the program set TF: a trap after each instruction */
+	STEP_MODE = 2, /* it does not run 64-bit code */
+};
+
+/* The program's idea of its alternate signal stack. */
+struct vcpu_altstack {
+	uint64_t sp, size;
+	uint32_t flags, pad;
+};
+
+struct vcpu {
+	struct vcpu *self;
+	uint64_t gpr[16];
+	uint64_t rflags;
+	uint64_t pc;
+	uint64_t spill[SPILL_MAX];
+	uint64_t gs_base;     /* the program's */
+	uint64_t stack;	      /* top of the engine's stack */
+	uint64_t leave;	      /* engine_leave: exits jump through it */
+	uint64_t enter;	      /* cache address to go on at; 0: out of the cache,
+			       * and has no address in it (C3 of cache.h) */
+	uint32_t exit_arg;
+	uint32_t exit_reason; /* enum vcpu_exit */
+	uint32_t held;	/* V2: .held_info is a signal to be delivered */
+	uint32_t where; /* enum vcpu_where */
+	int64_t budget; /* counts down at superblock entries, if planned */
+	uint64_t miss;	/* engine_miss: the indirect table's way out */
+	uint64_t reserved;
+	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
+	/* -- from here on C alone knows the offsets -- */
+	struct engine *engine;	 /* borrowed */
+	struct sighand *sighand; /* shared by threads: dispositions */
+	uint64_t mask;		 /* the program's signal mask */
+	uint64_t temp_mask;	 /* V3 of sigsuspend and kin: see signal.c */
+	uint32_t has_temp_mask;
+	uint32_t stepping; /* STEP_*: instruction by instruction, natively */
+	struct vcpu_altstack altstack;
+	uint8_t held_info[128]; /* siginfo_t */
+	uint32_t tid;
+	uint32_t slot_state; /* 0: free */
+	uint64_t step_pc;    /* what is stepped natively, while .step_kind */
+	struct vcpu *next;   /* all vcpus of the process */
+	uint32_t generation; /* of the cache, when it was entered last */
+	/* signal.c */
+	uint64_t trapno, error, cr2; /* of the thread's last fault */
+	uint64_t sent; /* synchronous signals that were sent: a set */
+	uint8_t sent_info[VCPU_N_SYNC][128];
+	uint32_t raised;  /* .held_info is a fault of the thread's own */
+	/* step.c */
+	uint32_t cs, ss;    /* the program's */
+	uint32_t step_kind; /* 0: not stepping; see step.c */
+	/* seccomp.c */
+	uint32_t seccomp; /* 0, 1 strict, 2 filtered by the engine */
+	struct filter *filters; /* borrowed: innermost first */
+	uint64_t call_start, call_len, call_selector; /* user dispatch */
+	uint32_t call_dispatch;
+	uint32_t is_vfork; /* a vfork's child: its parent frees the slot */
+	uint32_t forgets;  /* CLONE_CLEAR_SIGHAND: before it starts */
+	uint32_t is_process; /* the first thread of one */
+	struct vcpu *free;    /* thread.c: the next free slot */
+};
+
+#define VCPU_AT(field, offset)                                                 \
+	_Static_assert(offsetof(struct vcpu, field) == (offset), "vcpu.h")
+VCPU_AT(gpr, VCPU_GPR);
+VCPU_AT(rflags, VCPU_RFLAGS);
+VCPU_AT(pc, VCPU_PC);
+VCPU_AT(spill, VCPU_SPILL);
+VCPU_AT(gs_base, VCPU_GS);
+VCPU_AT(stack, VCPU_STACK);
+VCPU_AT(leave, VCPU_LEAVE);
+VCPU_AT(enter, VCPU_ENTER);
+VCPU_AT(exit_reason, VCPU_REASON);
+VCPU_AT(exit_arg, VCPU_ARG);
+VCPU_AT(held, VCPU_HELD);
+VCPU_AT(where, VCPU_WHERE);
+VCPU_AT(budget, VCPU_BUDGET);
+VCPU_AT(miss, VCPU_MISS);
+VCPU_AT(cells, VCPU_CELLS);
+_Static_assert(sizeof(struct vcpu) <= SLOT_VCPU, "vcpu.h");
+
+static inline struct vcpu *vcpu_of_stack(uint64_t rsp)
+{
+	return (struct vcpu *)((rsp - 1) & ~(uint64_t)(SLOT_SIZE - 1));
+}
+
+#endif
+#endif
