@@ -24,6 +24,14 @@ static int uses_gs(const struct x86_insn *x)
 				  x->row->attr & X86_A_MOFFS);
 }
 
+/* Does it store where the x87 unit last was? */
+static int stores_x87_pc(const struct x86_insn *x)
+{
+	return x->row->special == X86_X87ENV ||
+	       (x->row->attr & X86_A_XSTATE && x->is_mem &&
+		x->row->mem & X86_M_WRITE);
+}
+
 static enum treat treat_special(const struct x86_insn *x)
 {
 	switch (x->row->special) {
@@ -46,6 +54,8 @@ static enum treat treat_of(const struct x86_insn *x)
 
 	if (x->row->attr & X86_A_VENDOR || uses_gs(x))
 		return TREAT_STEP;
+	if (stores_x87_pc(x))
+		return TREAT_X87;
 	if (t == TREAT_COPY && x->row->special != X86_ORDINARY)
 		return treat_special(x);
 	return t;

@@ -28,6 +28,7 @@ enum treat {
 	TREAT_JMP_IND,
 	TREAT_CALL_IND,
 	TREAT_SYSCALL,
+	TREAT_X87, /* copied; then its environment is put right */
 	TREAT_TRAP, /* copied, and the end */
 	TREAT_STEP, /* natively, one instruction; also if it is none */
 	TREAT_MAX

@@ -11,6 +11,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 
 enum call_errno {
 	ERR_PERM = 1,
+	ERR_SRCH = 3,
 	ERR_INTR = 4,
 	ERR_AGAIN = 11,
 	ERR_NOMEM = 12,
@@ -62,5 +63,7 @@ int64_t call_prctl(struct vcpu *v, const struct call *c);
 int64_t call_seccomp(struct vcpu *v, const struct call *c);
 /* May the program make this call? 1: yes. 0: *answer is its result. */
 int filter_allows(struct vcpu *v, const struct call *c, int64_t *answer);
+/* Gives the filters to the kernel: execve is next. */
+void filter_install(const struct vcpu *v);
 
 #endif

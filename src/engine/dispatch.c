@@ -19,6 +19,7 @@ static const uint8_t counted_as[EXIT_MAX] = {
     [EXIT_LINK] = WIRE_EXIT_LINK,	  [EXIT_INDIRECT] = WIRE_EXIT_INDIRECT,
     [EXIT_SYSCALL] = WIRE_EXIT_SYSCALL, [EXIT_STEP] = WIRE_EXIT_STEP,
     [EXIT_GO] = WIRE_EXIT_SIGNAL,	  [EXIT_BUDGET] = WIRE_EXIT_SIGNAL,
+    [EXIT_X87] = WIRE_EXIT_STEP,
 };
 
 static void count_exit(struct engine *e, enum wire_exit why)
@@ -171,7 +172,9 @@ void engine_dispatch(struct vcpu *v)
 	v->exit_reason = EXIT_GO;
 	__atomic_store_n(&v->enter, 0, __ATOMIC_RELEASE);
 	for (;;) {
-		if (v->held)
+		if (why == EXIT_X87)
+			x87_stored(v);
+		else if (v->held)
 			signal_deliver_held(v);
 		else if (why == EXIT_SYSCALL)
 			do_syscall(v);

@@ -76,6 +76,9 @@ int engine_recover(struct vcpu *v, int64_t gregs[GREG_MAX]);
  * of the cache. */
 int engine_recover_now(struct vcpu *v, int64_t gregs[GREG_MAX]);
 
+/* The program's pc of the instruction that host code belongs to; 0: none. */
+uint64_t engine_pc_of(struct vcpu *v, uint64_t host);
+
 /* Writes the vcpu's registers into gregs, and back. */
 void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX]);
 void engine_set_gregs(struct vcpu *v, const int64_t gregs[GREG_MAX]);
@@ -148,6 +151,14 @@ void vcpu_prepare(struct vcpu *v, struct engine *e);
  * code. NULL: no memory. */
 struct vcpu *thread_new(struct engine *e);
 void thread_free(struct vcpu *v);	   /* not of the running thread */
+
+/* -- x87.c ---------------------------------------------------------------- */
+
+/* The instruction at .pc has stored the x87 unit's environment: puts it right;
+ * .pc is then behind it. */
+void x87_stored(struct vcpu *v);
+/* The same for the area of a signal frame (the engine's copy). */
+void x87_fix_frame(struct vcpu *v, void *fxsave);
 
 /* -- step.c --------------------------------------------------------------- */
 

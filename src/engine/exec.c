@@ -134,6 +134,8 @@ int64_t call_exec(struct vcpu *v, const struct call *c)
 	thread_count(v);
 	expose(v);
 	came = ask(v);
+	if (!v->held)
+		filter_install(v);
 	answer = call_pass(v, c);
 	if (answer == ENGINE_ABORTED && came) /* X2 */
 		sys_call3(NR_EXECVE, 0, 0, 0);

@@ -169,6 +169,7 @@ int frame_push(struct caught *c, const struct sig_action *act,
 	if (!(act->flags & ACT_RESTORER) ||
 	    choose(v, act, fp_len, &fp, &at) < 0)
 		return -1;
+	x87_fix_frame(v, native_fp);
 	fill(c, act, info, &f);
 	f.uc.context.fpstate = fp;
 	if (put(v, fp, native_fp, fp_len) < 0 ||

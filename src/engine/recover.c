@@ -150,6 +150,13 @@ int engine_recover_now(struct vcpu *v, int64_t gregs[GREG_MAX])
 	return 0;
 }
 
+uint64_t engine_pc_of(struct vcpu *v, uint64_t host)
+{
+	struct place p;
+
+	return find(v, host, &p) ? p.pc : 0;
+}
+
 void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX])
 {
 	for (unsigned i = 0; i < 16; i++)

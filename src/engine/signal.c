@@ -323,7 +323,7 @@ static void arrived(struct caught *c, enum engine_place at)
 	if (at == AT_WINDOW) {
 		hold_at_window(c);
 	} else if (at == AT_CACHE && is_open(c->v, c->info->signo) &&
-		   engine_recover(c->v, g) == 0) {
+		   engine_recover_now(c->v, g) == 0) {
 		signal_set_state(c->v, g);
 		signal_deliver(c, c->info);
 	} else if (at == AT_STEP && is_open(c->v, c->info->signo)) {

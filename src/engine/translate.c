@@ -429,6 +429,11 @@ static void put_insn(struct work *w)
 	case TREAT_SYSCALL:
 		put_leave(w, w->pc, EXIT_SYSCALL);
 		break;
+	case TREAT_X87:
+		put_copy(w);
+		point(w, SIDE_NEXT);
+		put_leave(w, w->pc, EXIT_X87);
+		break;
 	case TREAT_STEP:
 	case TREAT_MAX:
 		put_leave(w, w->pc, EXIT_STEP);

@@ -62,6 +62,7 @@ enum vcpu_exit {
 	EXIT_STEP,	 /* .pc: an instruction to be run natively */
 	EXIT_GO,	 /* .pc: nothing special, go on there */
 	EXIT_BUDGET,	 /* .pc: the budget ran out */
+	EXIT_X87,	 /* .pc: it has just stored the x87 environment */
 	EXIT_MAX
 };
 
