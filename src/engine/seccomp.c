@@ -27,6 +27,7 @@
 struct filter {
 	struct filter *older; /* borrowed: never freed */
 	uint32_t n, flags;
+	uint32_t installed, pad; /* the kernel has it, too */
 	struct bpf_insn code[];
 };
 
@@ -373,24 +374,25 @@ int64_t call_prctl(struct vcpu *v, const struct call *c)
 	}
 }
 
-/* Oldest first, as they came. */
-static void install(const struct filter *f)
+/* Oldest first, as they came; each once. */
+static void install(const struct vcpu *v, struct filter *f)
 {
 	struct {
 		uint64_t n;
 		const struct bpf_insn *code;
 	} program;
 
-	if (!f)
+	if (!f || f->installed)
 		return;
-	install(f->older);
+	install(v, f->older);
 	program.n = f->n;
 	program.code = f->code;
 	sys_call3(NR_SECCOMP, OP_FILTER, f->flags & ~(uint32_t)FLAG_TSYNC,
 		  (uint64_t)&program);
+	f->installed = !v->is_process; /* else others have the same memory */
 }
 
 void filter_install(const struct vcpu *v)
 {
-	install(v->filters);
+	install(v, v->filters);
 }
