@@ -7,7 +7,7 @@
 static void handler(int sig)
 {
 	(void)sig;
-	dprintf(1, "handled\n");
+	dprintf(1, "handled\nok\n");
 }
 
 int main(void)
@@ -20,7 +20,7 @@ int main(void)
 	sigaddset(&set, SIGABRT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGABRT, handler);
-	puts("ok");
+	puts("before");
 	fflush(stdout);
 	abort();
 }
