@@ -11,9 +11,12 @@ enum {
 	EXIT_SHIFT = 13,
 	TABLE_BITS_FIRST = 12,
 	TABLE_BITS_MAX = 18,
-	BUCKETS_FIRST = 1 << 12,
+	SLOTS_FIRST = 1 << 12,
 	ORDER_BYTES = REGION_SIZE / 32 * 4, /* no block is shorter */
 };
+
+/* No block starts there: the last byte of all. */
+static const uint64_t NO_PC = ~0ull;
 
 /* -- Regions --------------------------------------------------------------- */
 
@@ -153,55 +156,67 @@ struct block *cache_block_at(struct cache *c, uint64_t host)
 	return 0;
 }
 
-static uint32_t bucket_of(const struct cache *c, uint64_t pc)
+/* Where pc is, or would be put. Slots of removed blocks stay taken until the
+ * table grows: nothing that was put behind them gets lost. */
+static struct slot *slot_of(const struct cache *c, uint64_t pc)
 {
-	uint64_t h = pc * 0x9e3779b97f4a7c15ull;
+	uint32_t mask = c->n_slots - 1;
+	uint32_t i = (uint32_t)((pc * 0x9e3779b97f4a7c15ull) >> 32) & mask;
 
-	return (uint32_t)(h >> 32) & (c->n_buckets - 1);
+	while (c->slots[i].pc != pc && c->slots[i].pc != NO_PC)
+		i = (i + 1) & mask;
+	return &c->slots[i];
 }
 
 uint32_t cache_find(struct cache *c, uint64_t pc)
 {
-	uint32_t number = c->buckets[bucket_of(c, pc)];
+	struct slot *s = slot_of(c, pc);
 
-	while (number != 0 && cache_block(c, number)->pc != pc)
-		number = cache_block(c, number)->hash_next;
-	return number;
+	return s->pc == pc ? s->number : 0;
 }
 
-static void hash_in(struct cache *c, uint32_t number)
+static struct slot *new_slots(struct cache *c, uint32_t n)
 {
-	struct block *b = cache_block(c, number);
-	uint32_t *head = &c->buckets[bucket_of(c, b->pc)];
+	struct slot *s = engine_map(&c->hint, (uint64_t)n * sizeof *s);
 
-	b->hash_next = *head;
-	*head = number;
+	for (uint32_t i = 0; s && i < n; i++)
+		s[i] = (struct slot){NO_PC, 0, 0};
+	return s;
 }
 
-/* Twice as many buckets; if there is no memory for them, chains get longer. */
-static void grow_buckets(struct cache *c)
+/* Twice as many slots, or as many if most are of removed blocks. */
+static int grow_slots(struct cache *c)
 {
-	uint32_t *old = c->buckets, n = c->n_buckets;
-	uint32_t *more = engine_map(&c->hint, 2ull * n * sizeof *more);
+	struct slot *old = c->slots;
+	uint32_t n = c->n_slots, alive = 0;
 
-	if (!more)
-		return;
-	c->buckets = more;
-	c->n_buckets = 2 * n;
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t at = old[i], next; at != 0; at = next) {
-			next = cache_block(c, at)->hash_next;
-			hash_in(c, at);
-		}
+		alive += old[i].number != 0;
+	c->n_slots = alive > n / 4 ? 2 * n : n;
+	c->slots = new_slots(c, c->n_slots);
+	if (!c->slots) {
+		c->slots = old;
+		c->n_slots = n;
+		return -1;
+	}
+	c->n_hashed = alive;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].number != 0)
+			*slot_of(c, old[i].pc) = old[i];
 	sys_unmap((uint64_t)old, (uint64_t)n * sizeof *old);
+	return 0;
 }
 
 void cache_insert(struct cache *c, uint32_t number)
 {
-	if (c->n_hashed >= c->n_buckets)
-		grow_buckets(c);
-	hash_in(c, number);
-	c->n_hashed++;
+	uint64_t pc = cache_block(c, number)->pc;
+	struct slot *s;
+
+	if (2 * c->n_hashed >= c->n_slots && grow_slots(c) < 0)
+		engine_die("no memory for the index of blocks");
+	s = slot_of(c, pc);
+	c->n_hashed += s->pc == NO_PC;
+	*s = (struct slot){pc, number, 0};
 }
 
 void cache_order(struct cache *c, uint32_t number)
@@ -210,17 +225,6 @@ void cache_order(struct cache *c, uint32_t number)
 
 	r->order[r->n_order] = number;
 	__atomic_store_n(&r->n_order, r->n_order + 1, __ATOMIC_RELEASE);
-}
-
-static void hash_out(struct cache *c, uint32_t number)
-{
-	struct block *b = cache_block(c, number);
-	uint32_t *at = &c->buckets[bucket_of(c, b->pc)];
-
-	while (*at != number)
-		at = &cache_block(c, *at)->hash_next;
-	*at = b->hash_next;
-	c->n_hashed--;
 }
 
 /* -- Links ----------------------------------------------------------------- */
@@ -268,7 +272,7 @@ void cache_kill(struct cache *c, uint32_t number)
 
 	if (b->state == BLOCK_DEAD)
 		return;
-	hash_out(c, number);
+	slot_of(c, b->pc)->number = 0;
 	unlink_all(c, b);
 	if (b->indirect != 0)
 		for (uint32_t bits = TABLE_BITS_FIRST; bits <= c->table_bits;
@@ -434,8 +438,8 @@ int cache_flush(struct engine *e, const struct vcpu *self)
 	cut_all(c);
 	if (wait_for_all(e, self) < 0)
 		return -1;
-	for (uint32_t i = 0; i < c->n_buckets; i++)
-		c->buckets[i] = 0;
+	for (uint32_t i = 0; i < c->n_slots; i++)
+		c->slots[i] = (struct slot){NO_PC, 0, 0};
 	c->n_hashed = 0;
 	pool_clear(&c->blocks);
 	pool_clear(&c->exits);
@@ -466,7 +470,7 @@ int cache_start(struct engine *e)
 	pool_init(&c->exits, sizeof(struct exit), EXIT_SHIFT, &c->hint);
 	c->side.hint = &c->hint;
 	c->miss_entry = (uint64_t)engine_miss;
-	c->n_buckets = BUCKETS_FIRST;
-	c->buckets = engine_map(&c->hint, BUCKETS_FIRST * sizeof *c->buckets);
-	return c->buckets && start_table(c) == 0 ? 0 : -1;
+	c->n_slots = SLOTS_FIRST;
+	c->slots = new_slots(c, SLOTS_FIRST);
+	return c->slots && start_table(c) == 0 ? 0 : -1;
 }

@@ -56,8 +56,7 @@ struct block {
 	uint8_t *bytes;	   /* BLOCK_CHECKED: the code as translated */
 	uint32_t len;	   /* hot bytes */
 	uint16_t guest_len, n_insns;
-	uint32_t incoming;  /* exits linked here */
-	uint32_t hash_next; /* same bucket */
+	uint32_t incoming; /* exits linked here */
 	uint32_t page_next[2];
 	uint8_t state;	/* enum block_state */
 	uint8_t region; /* its number */
@@ -73,11 +72,17 @@ struct exit {
 	uint32_t next;	 /* among those linked to the same block */
 };
 
+/* Of the index of blocks; number 0: removed. */
+struct slot {
+	uint64_t pc;
+	uint32_t number, pad;
+};
+
 struct cache {
 	struct pool blocks, exits;
 	struct bytes side;
-	uint32_t *buckets; /* owned: by pc */
-	uint32_t n_buckets, n_hashed;
+	struct slot *slots; /* owned: blocks by pc */
+	uint32_t n_slots, n_hashed;
 	uint64_t *table;      /* owned: indirect branches; below 2 GiB */
 	uint64_t *table_mask; /* in front of it: read by emitted code */
 	uint64_t miss_entry;  /* what empty entries hold */
