@@ -35,36 +35,53 @@ static int meets(struct span a, struct span b)
 	return a.start < b.end && b.start < a.end;
 }
 
-static void nearest(struct span own, struct span s, struct span *out)
+/* The nearest span of the engine's so far that meets what is asked for. */
+struct search {
+	struct span asked, found;
+};
+
+static void consider(struct search *s, const void *start, uint64_t len)
 {
-	own.end = (own.end + PAGE - 1) & ~(PAGE - 1ull);
-	if (meets(own, s) && own.start < out->start)
-		*out = own;
+	uint64_t from = (uint64_t)start & ~(PAGE - 1ull);
+	uint64_t to = ((uint64_t)start + len + PAGE - 1) & ~(PAGE - 1ull);
+	struct span own = {from, to};
+
+	if (start && meets(own, s->asked) && from < s->found.start)
+		s->found = own;
+}
+
+static void consider_pool(struct search *s, const struct pool *p)
+{
+	for (unsigned i = 0; i < POOL_CHUNKS && p->chunks[i]; i++)
+		consider(s, p->chunks[i], (uint64_t)p->size << p->shift);
+}
+
+static void consider_cache(struct search *s, const struct cache *c)
+{
+	for (uint32_t i = 0; i < c->n_regions; i++)
+		consider(s, (void *)c->regions[i].base, c->regions[i].size);
+	consider_pool(s, &c->blocks);
+	consider_pool(s, &c->exits);
+	for (const struct bytes_chunk *b = c->side.first; b; b = b->next)
+		consider(s, b, b->size);
 }
 
 /* The first span of the engine's that meets s. 1: there is one. */
-static int own_span(const struct engine *e, struct span s, struct span *out)
+static int own_span(const struct engine *e, struct span asked, struct span *out)
 {
-	const struct cache *c = e->cache;
-	uint64_t channel = (uint64_t)e->channel;
+	struct search s = {asked, {~0ull, ~0ull}};
 	struct span slots = {e->slots_low, e->slots_high};
 
-	*out = (struct span){~0ull, ~0ull};
-	nearest((struct span){e->image_start, e->image_end}, s, out);
-	nearest((struct span){c->hint, (uint64_t)e->space + PAGE}, s, out);
+	consider(&s, (void *)e->image_start, e->image_end - e->image_start);
+	consider(&s, e, (uint64_t)e->space + PAGE - (uint64_t)e);
 	if (e->channel)
-		nearest((struct span){channel, channel + e->channel->size}, s,
-			out);
-	for (uint32_t i = 0; i < c->n_regions; i++)
-		nearest((struct span){c->regions[i].base,
-				      c->regions[i].base + c->regions[i].size},
-			s, out);
-	if (meets(slots, s))
+		consider(&s, e->channel, e->channel->size);
+	consider_cache(&s, e->cache);
+	if (meets(slots, asked))
 		for (const struct vcpu *v = e->vcpus; v; v = v->next)
-			nearest(
-			    (struct span){(uint64_t)v, (uint64_t)v + SLOT_SIZE},
-			    s, out);
-	return out->start != ~0ull;
+			consider(&s, v, SLOT_SIZE);
+	*out = s.found;
+	return s.found.start != ~0ull;
 }
 
 static int is_own(const struct engine *e, uint64_t start, uint64_t len)
