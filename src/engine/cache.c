@@ -96,7 +96,7 @@ static struct region *new_region(struct engine *e, uint64_t pc)
 
 	if (c->n_regions == CACHE_REGIONS)
 		return 0;
-	r->order = engine_map(&c->hint, ORDER_BYTES);
+	r->order = memory_map(c->memory, ORDER_BYTES);
 	if (!r->order)
 		return 0;
 	while (at < 0 && size >= REGION_SIZE / 32) {
@@ -105,6 +105,7 @@ static struct region *new_region(struct engine *e, uint64_t pc)
 	}
 	if (at < 0)
 		return 0;
+	memory_note(c->memory, (uint64_t)at, size);
 	r->base = (uint64_t)at;
 	r->size = size;
 	r->cold = r->base + size;
@@ -177,7 +178,7 @@ uint32_t cache_find(struct cache *c, uint64_t pc)
 
 static struct slot *new_slots(struct cache *c, uint32_t n)
 {
-	struct slot *s = engine_map(&c->hint, (uint64_t)n * sizeof *s);
+	struct slot *s = memory_map(c->memory, (uint64_t)n * sizeof *s);
 
 	for (uint32_t i = 0; s && i < n; i++)
 		s[i] = (struct slot){NO_PC, 0, 0};
@@ -203,7 +204,7 @@ static int grow_slots(struct cache *c)
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].number != 0)
 			*slot_of(c, old[i].pc) = old[i];
-	sys_unmap((uint64_t)old, (uint64_t)n * sizeof *old);
+	memory_unmap(c->memory, old, (uint64_t)n * sizeof *old);
 	return 0;
 }
 
@@ -378,6 +379,7 @@ static int start_table(struct cache *c)
 
 	if (at == 0)
 		return -1;
+	memory_note(c->memory, at, PAGE + (8ull << TABLE_BITS_MAX));
 	c->by_pext = (uint32_t)has_fast_pext();
 	c->table_bits = c->by_pext ? TABLE_BITS_FIRST : 16;
 	c->table_mask = (uint64_t *)(at + PAGE - 64);
@@ -466,9 +468,9 @@ int cache_start(struct engine *e)
 {
 	struct cache *c = e->cache;
 
-	pool_init(&c->blocks, sizeof(struct block), BLOCK_SHIFT, &c->hint);
-	pool_init(&c->exits, sizeof(struct exit), EXIT_SHIFT, &c->hint);
-	c->side.hint = &c->hint;
+	pool_init(&c->blocks, sizeof(struct block), BLOCK_SHIFT, c->memory);
+	pool_init(&c->exits, sizeof(struct exit), EXIT_SHIFT, c->memory);
+	c->side.memory = c->memory;
 	c->miss_entry = (uint64_t)engine_miss;
 	c->n_slots = SLOTS_FIRST;
 	c->slots = new_slots(c, SLOTS_FIRST);

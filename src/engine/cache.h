@@ -92,7 +92,7 @@ struct cache {
 	uint32_t generation; /* counts the flushes */
 	uint32_t pad;
 	uint64_t used; /* bytes of code */
-	uint64_t hint; /* where the engine maps memory next */
+	struct memory *memory; /* borrowed */
 	struct region regions[CACHE_REGIONS];
 };
 

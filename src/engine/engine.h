@@ -168,6 +168,7 @@ void step_native(struct vcpu *v);
 /* -- The whole ------------------------------------------------------------ */
 
 struct cache;
+struct memory;
 struct space;
 
 /* A lock for threads that may be stopped anywhere: a futex. */
@@ -180,13 +181,14 @@ void engine_unlock(struct engine_lock *l);
 struct engine {
 	struct wire_control *channel; /* borrowed: shared with hark; or NULL */
 	struct wire_run *run;	      /* borrowed: in it */
+	struct memory *memory;	      /* owned: all that follows is in it */
 	struct cache *cache;	      /* owned */
 	struct space *space;	      /* owned */
 	struct engine_lock lock; /* cache, space, translating; taken by fork */
 	struct engine_lock threads_lock;
 	struct vcpu *vcpus; /* owned: all slots ever made, free ones too */
 	struct vcpu *free_slots; /* of them: see thread.c */
-	uint64_t slot_hint, slots_low, slots_high;
+	uint64_t slot_hint;
 	uint32_t n_slots;
 	uint32_t read_is_exec; /* personality: what can be read is code */
 	uint64_t image_start, image_end;

@@ -9,7 +9,7 @@
  *     code in the range; it finds none that it may translate and steps. */
 #include "engine/call_priv.h"
 
-#include "engine/cache.h"
+#include "engine/memory.h"
 #include "inside/sys.h"
 
 enum { PAGE = 4096 };
@@ -24,71 +24,11 @@ enum {
 	NR_PKEY_MPROTECT = 329,
 };
 
-/* -- The engine's own memory ----------------------------------------------- */
-
-struct span {
-	uint64_t start, end;
-};
-
-static int meets(struct span a, struct span b)
-{
-	return a.start < b.end && b.start < a.end;
-}
-
-/* The nearest span of the engine's so far that meets what is asked for. */
-struct search {
-	struct span asked, found;
-};
-
-static void consider(struct search *s, const void *start, uint64_t len)
-{
-	uint64_t from = (uint64_t)start & ~(PAGE - 1ull);
-	uint64_t to = ((uint64_t)start + len + PAGE - 1) & ~(PAGE - 1ull);
-	struct span own = {from, to};
-
-	if (start && meets(own, s->asked) && from < s->found.start)
-		s->found = own;
-}
-
-static void consider_pool(struct search *s, const struct pool *p)
-{
-	for (unsigned i = 0; i < POOL_CHUNKS && p->chunks[i]; i++)
-		consider(s, p->chunks[i], (uint64_t)p->size << p->shift);
-}
-
-static void consider_cache(struct search *s, const struct cache *c)
-{
-	for (uint32_t i = 0; i < c->n_regions; i++)
-		consider(s, (void *)c->regions[i].base, c->regions[i].size);
-	consider_pool(s, &c->blocks);
-	consider_pool(s, &c->exits);
-	for (const struct bytes_chunk *b = c->side.first; b; b = b->next)
-		consider(s, b, b->size);
-}
-
-/* The first span of the engine's that meets s. 1: there is one. */
-static int own_span(const struct engine *e, struct span asked, struct span *out)
-{
-	struct search s = {asked, {~0ull, ~0ull}};
-	struct span slots = {e->slots_low, e->slots_high};
-
-	consider(&s, (void *)e->image_start, e->image_end - e->image_start);
-	consider(&s, e, (uint64_t)e->space + PAGE - (uint64_t)e);
-	if (e->channel)
-		consider(&s, e->channel, e->channel->size);
-	consider_cache(&s, e->cache);
-	if (meets(slots, asked))
-		for (const struct vcpu *v = e->vcpus; v; v = v->next)
-			consider(&s, v, SLOT_SIZE);
-	*out = s.found;
-	return s.found.start != ~0ull;
-}
-
 static int is_own(const struct engine *e, uint64_t start, uint64_t len)
 {
 	struct span s = {start, start + len}, own;
 
-	return s.end > s.start && own_span(e, s, &own);
+	return s.end > s.start && memory_meets(e->memory, s, &own);
 }
 
 /* -- The calls ------------------------------------------------------------- */
@@ -147,7 +87,7 @@ static int64_t do_munmap(struct vcpu *v, const struct call *c)
 	if (s.end <= s.start || (s.start & (PAGE - 1)))
 		return call_pass(v, c);
 	space_forget(e, s.start, s.end);
-	while (own_span(e, s, &own)) {
+	while (memory_meets(e->memory, s, &own)) {
 		part.args[0] = s.start;
 		part.args[1] = own.start - s.start;
 		answer = own.start > s.start ? call_pass(v, &part) : 0;

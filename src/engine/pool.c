@@ -1,41 +1,15 @@
 /* engine/pool.c - chunks of mapped memory. */
 #include "engine/pool.h"
 
-#include "inside/sys.h"
+enum { BYTES_CHUNK = 1 << 20 };
 
-enum { PAGE = 4096, BYTES_CHUNK = 1 << 20, GAP = 1 << 16 };
-
-static uint64_t page_up(uint64_t v)
-{
-	return (v + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
-void *engine_map(uint64_t *hint, uint64_t len)
-{
-	enum { TRIES = 64 };
-	int64_t at;
-
-	len = page_up(len);
-	for (int i = 0; i < TRIES && *hint > len + GAP; i++) {
-		*hint -= len;
-		at = sys_map(*hint, len, SYS_PROT_READ | SYS_PROT_WRITE,
-			     SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
-		if (at == (int64_t)*hint)
-			return (void *)at;
-		if (!sys_failed(at)) /* an old kernel took it for a hint */
-			return (void *)at;
-		*hint -= (uint64_t)GAP << i / 8;
-	}
-	at = sys_map(0, len, SYS_PROT_READ | SYS_PROT_WRITE, SYS_MAP_NORESERVE);
-	return sys_failed(at) ? 0 : (void *)at;
-}
-
-void pool_init(struct pool *p, uint32_t size, uint32_t shift, uint64_t *hint)
+void pool_init(struct pool *p, uint32_t size, uint32_t shift,
+	       struct memory *memory)
 {
 	p->size = size;
 	p->shift = shift;
 	p->n = 0;
-	p->hint = hint;
+	p->memory = memory;
 }
 
 uint32_t pool_add(struct pool *p)
@@ -46,8 +20,8 @@ uint32_t pool_add(struct pool *p)
 	if (chunk >= POOL_CHUNKS)
 		return 0;
 	if (!p->chunks[chunk])
-		p->chunks[chunk] = engine_map(
-		    p->hint, (uint64_t)p->size << p->shift);
+		p->chunks[chunk] = memory_map(
+		    p->memory, (uint64_t)p->size << p->shift);
 	if (!p->chunks[chunk])
 		return 0;
 	p->n++;
@@ -63,7 +37,7 @@ void pool_clear(struct pool *p)
 
 static struct bytes_chunk *new_chunk(struct bytes *a)
 {
-	struct bytes_chunk *c = engine_map(a->hint, BYTES_CHUNK);
+	struct bytes_chunk *c = memory_map(a->memory, BYTES_CHUNK);
 
 	if (!c)
 		return 0;

@@ -1,16 +1,14 @@
 /* engine/pool.h - memory that the engine maps for itself.
  *
  * Pools hold elements of one size, named by number from 1 (0 is none), which
- * never move. struct bytes holds what is freed together. Both map memory in
- * chunks at places of the engine's own choosing, so that the program's own
- * mappings get the addresses that they would have got without it. */
+ * never move. struct bytes holds what is freed together. Both take memory in
+ * chunks. */
 #ifndef ENGINE_POOL_H
 #define ENGINE_POOL_H
 
-#include <stdint.h>
+#include "engine/memory.h"
 
-/* Zeroed memory below *hint, which moves on. NULL: there is none. */
-void *engine_map(uint64_t *hint, uint64_t len);
+#include <stdint.h>
 
 enum { POOL_CHUNKS = 1024 };
 
@@ -19,11 +17,12 @@ struct pool {
 	uint32_t shift; /* 1 << shift elements in a chunk */
 	uint32_t n;	/* elements in use: numbers 1 to n */
 	uint32_t pad;
-	uint64_t *hint;			/* borrowed */
+	struct memory *memory;	      /* borrowed */
 	uint8_t *chunks[POOL_CHUNKS]; /* owned */
 };
 
-void pool_init(struct pool *p, uint32_t size, uint32_t shift, uint64_t *hint);
+void pool_init(struct pool *p, uint32_t size, uint32_t shift,
+	       struct memory *memory);
 /* A new zeroed element's number; 0: no memory. */
 uint32_t pool_add(struct pool *p);
 /* Forgets all elements; their memory stays for the next ones. */
@@ -44,7 +43,7 @@ struct bytes_chunk {
 
 struct bytes {
 	struct bytes_chunk *first, *last; /* owned */
-	uint64_t *hint;			  /* borrowed */
+	struct memory *memory;		  /* borrowed */
 };
 
 /* len bytes (at most 64 KiB), 8-aligned; NULL: no memory. */

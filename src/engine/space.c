@@ -32,7 +32,7 @@ struct space {
 	struct page *pages; /* owned: hashed */
 	uint32_t n_pages, n_slots;
 	uint32_t n_taken;
-	uint64_t *hint; /* borrowed */
+	struct memory *memory; /* borrowed */
 };
 
 static uint64_t page_of(uint64_t address)
@@ -71,11 +71,11 @@ static int make_room(struct space *s)
 
 	if (s->n + 2 <= s->size)
 		return 0;
-	more = engine_map(s->hint, 2ull * s->size * sizeof *more);
+	more = memory_map(s->memory, 2ull * s->size * sizeof *more);
 	if (!more)
 		return -1;
 	__builtin_memcpy(more, s->ranges, s->n * sizeof *more);
-	sys_unmap((uint64_t)s->ranges, (uint64_t)s->size * sizeof *more);
+	memory_unmap(s->memory, s->ranges, s->size * sizeof *more);
 	s->ranges = more;
 	s->size *= 2;
 	return 0;
@@ -141,7 +141,7 @@ static int grow_pages(struct space *s)
 {
 	struct page *old = s->pages;
 	uint32_t n = s->n_slots;
-	struct page *more = engine_map(s->hint, 2ull * n * sizeof *more);
+	struct page *more = memory_map(s->memory, 2ull * n * sizeof *more);
 
 	if (!more)
 		return -1;
@@ -150,7 +150,7 @@ static int grow_pages(struct space *s)
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].address != 0)
 			s->pages[slot_of(s, old[i].address)] = old[i];
-	sys_unmap((uint64_t)old, (uint64_t)n * sizeof *old);
+	memory_unmap(s->memory, old, n * sizeof *old);
 	return 0;
 }
 
@@ -412,11 +412,11 @@ int space_start(struct engine *e)
 {
 	struct space *s = e->space;
 
-	s->hint = &e->cache->hint;
+	s->memory = e->memory;
 	s->size = RANGES_FIRST;
 	s->n_slots = PAGES_FIRST;
-	s->ranges = engine_map(s->hint, RANGES_FIRST * sizeof *s->ranges);
-	s->pages = engine_map(s->hint, PAGES_FIRST * sizeof *s->pages);
+	s->ranges = memory_map(s->memory, RANGES_FIRST * sizeof *s->ranges);
+	s->pages = memory_map(s->memory, PAGES_FIRST * sizeof *s->pages);
 	if (!s->ranges || !s->pages)
 		return -1;
 	take_maps(e);

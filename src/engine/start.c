@@ -26,16 +26,22 @@ static uint64_t align(uint64_t v)
 static struct engine *make_engine(uint64_t image)
 {
 	uint64_t hint = image - HINT_BELOW;
-	uint64_t cache_at = align(sizeof(struct engine));
+	uint64_t memory_at = align(sizeof(struct engine));
+	uint64_t cache_at = memory_at + align(sizeof(struct memory));
 	uint64_t space_at = cache_at + align(sizeof(struct cache));
-	uint8_t *at = engine_map(&hint, space_at + align(space_size()));
+	uint64_t len = space_at + align(space_size());
+	int64_t got = memory_place(&hint, len);
+	uint8_t *at = (uint8_t *)got;
 	struct engine *e = (struct engine *)at;
 
-	if (!at)
+	if (sys_failed(got))
 		return 0;
+	e->memory = (struct memory *)(at + memory_at);
 	e->cache = (struct cache *)(at + cache_at);
 	e->space = (struct space *)(at + space_at);
-	e->cache->hint = hint;
+	e->memory->hint = hint;
+	memory_note(e->memory, (uint64_t)at, len);
+	e->cache->memory = e->memory;
 	return e;
 }
 
@@ -74,6 +80,9 @@ int engine_start(struct wire_slot *slot)
 	e->channel = (struct wire_control *)slot->channel;
 	e->run = wire_run_of(e->channel);
 	e->flags = e->run->flags;
+	memory_note(e->memory, slot->channel, e->channel->size);
+	memory_note(e->memory, (uint64_t)hark_entry,
+		    (uint64_t)hark_image_end - (uint64_t)hark_entry);
 	e->image_start = (uint64_t)hark_entry;
 	e->image_end = (uint64_t)hark_image_end;
 	if (cache_start(e) < 0 || space_start(e) < 0)

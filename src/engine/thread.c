@@ -18,6 +18,7 @@
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
 #include "inside/mem.h"
+#include "engine/memory.h"
 #include "inside/sys.h"
 
 enum {
@@ -56,13 +57,16 @@ static int64_t map_slots(struct engine *e, uint64_t len)
 		e->slot_hint = (e->slot_hint - len) & ~(SLOT_SIZE - 1ull);
 		at = sys_map(e->slot_hint, len, rw,
 			     SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
-		if (at == (int64_t)e->slot_hint)
+		if (at == (int64_t)e->slot_hint) {
+			memory_note(e->memory, (uint64_t)at, len);
 			return at;
+		}
 		e->slot_hint -= len << i / 8;
 	}
 	at = sys_map(0, len + SLOT_SIZE, rw, SYS_MAP_NORESERVE);
 	if (sys_failed(at))
 		return at;
+	memory_note(e->memory, (uint64_t)at, len + SLOT_SIZE);
 	return (at + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1ll);
 }
 
@@ -86,10 +90,6 @@ static void more_slots(struct engine *e)
 	at = map_slots(e, n * SLOT_SIZE);
 	if (sys_failed(at))
 		return;
-	if (e->n_slots == 0 || (uint64_t)at < e->slots_low)
-		e->slots_low = (uint64_t)at;
-	if ((uint64_t)at + n * SLOT_SIZE > e->slots_high)
-		e->slots_high = (uint64_t)at + n * SLOT_SIZE;
 	for (uint64_t i = 0; i < n; i++) {
 		struct vcpu *v = (void *)((uint64_t)at + i * SLOT_SIZE);
 
@@ -274,6 +274,7 @@ static void child_of_fork(struct vcpu *v, const struct plan *p)
 	struct engine *e = v->engine;
 
 	e->free_slots = 0;
+	e->memory->lock = 0;
 	for (struct vcpu *u = e->vcpus; u; u = u->next)
 		if (u != v) {
 			u->slot_state = 0;
