@@ -58,6 +58,9 @@ void thread_count(struct vcpu *v);
 /* exec.c */
 int64_t call_exec(struct vcpu *v, const struct call *c);
 
+/* leave.c */
+int64_t call_ptrace(struct vcpu *v, const struct call *c);
+
 /* seccomp.c */
 int64_t call_prctl(struct vcpu *v, const struct call *c);
 int64_t call_seccomp(struct vcpu *v, const struct call *c);

@@ -41,10 +41,12 @@ static void wake_word(uint32_t *word)
 		 0);
 }
 
-/* -1: hark is dead. */
+/* -1: hark is dead. Who holds it may have been killed: nobody needs it for so
+ * long but while hark has been asked. */
 static int lock_ask(struct wire_run *run)
 {
-	uint32_t is_free = 0;
+	enum { PATIENCE = 100 };
+	uint32_t is_free = 0, slices = 0;
 
 	if (__atomic_compare_exchange_n(&run->ask.lock, &is_free, 1, 0,
 					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -53,6 +55,11 @@ static int lock_ask(struct wire_run *run)
 		if (!hark_lives(run))
 			return -1;
 		wait_word(&run->ask.lock, 2);
+		if (__atomic_load_n(&run->ask.state, __ATOMIC_RELAXED) ==
+		    WIRE_ASK_ASKED)
+			slices = 0;
+		else if (++slices > PATIENCE)
+			break;
 	}
 	return 0;
 }
@@ -145,7 +152,7 @@ int64_t call_exec(struct vcpu *v, const struct call *c)
 	came = ask(v);
 	if (v->filters && !v->held && !is_hopeless(c))
 		filter_install(v);
-	answer = call_pass(v, c);
+	answer = engine_guest_call(v, c->nr, c->args);
 	if (answer == ENGINE_ABORTED && came) /* X2 */
 		sys_call3(NR_EXECVE, 0, 0, 0);
 	hide(v);

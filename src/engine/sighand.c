@@ -162,6 +162,13 @@ void sighand_default(int sig)
 	native_action(sig, &native, 0);
 }
 
+void sighand_leave(struct sighand *s)
+{
+	for (int sig = 1; sig <= SIG_MAX; sig++)
+		if (is_engines(&s->action[sig - 1], sig))
+			native_action(sig, &s->action[sig - 1], 0);
+}
+
 void sighand_expose(struct sighand *s, int exposed)
 {
 	for (int sig = 1; sig <= SIG_MAX; sig++) {

@@ -31,7 +31,7 @@
 #include "inside/sys.h"
 
 enum { RAX = 0, RCX = 1, R11 = 11 };
-enum { NR_RESTART = 219, SET_SIZE = 8 };
+enum { NR_RESTART = 219, SET_SIZE = 8, ANSWER_FAULT = -14 };
 
 /* -- State -- */
 
@@ -316,10 +316,33 @@ static int is_open(const struct vcpu *v, int sig)
 	return !(v->mask & SIG_BIT(sig));
 }
 
+/* A call that is passed on as it is (.passing): before it and behind it the
+ * state is known, so that the signal need not be held. */
+static int deliver_at_call(struct caught *c)
+{
+	struct vcpu *v = c->v;
+	const int64_t *g = c->uc->context.gregs;
+	int before = place_is_call((uint64_t)g[GREG_RIP]);
+	int behind = (uint64_t)g[GREG_RIP] == place_call_end();
+
+	if (!v->passing || v->held || !is_open(v, c->info->signo) ||
+	    (!before && !behind) || (behind && g[GREG_RAX] == ANSWER_FAULT))
+		return 0;
+	v->passing = 0;
+	if (before)
+		show_restart(v, g);
+	else
+		syscall_finish(v, g[GREG_RAX]);
+	signal_deliver(c, c->info);
+	return 1;
+}
+
 static void arrived(struct caught *c, enum engine_place at)
 {
 	int64_t *g = c->uc->context.gregs;
 
+	if (deliver_at_call(c))
+		return;
 	if (at == AT_WINDOW) {
 		hold_at_window(c);
 	} else if (at == AT_CACHE && is_open(c->v, c->info->signo) &&
@@ -382,6 +405,10 @@ static void deliver_trapped(struct caught *c)
 	struct sig_info info;
 	int raised = v->raised != 0;
 
+	if (v->leaving) {
+		leave_trapped(c);
+		return;
+	}
 	memcpy(&info, v->held_info, sizeof info);
 	v->raised = 0;
 	clear_held(v, HELD_SIGNAL);

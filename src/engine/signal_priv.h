@@ -43,6 +43,12 @@ int frame_on_altstack(const struct vcpu *v, uint64_t sp);
  * the instruction is done, and it was the engine who wanted to know. */
 int step_caught(struct caught *c);
 
+/* leave.c: the trap of a thread that leaves the engine for good. */
+void leave_trapped(struct caught *c);
+
+/* syscall.c: the call that .pc stands at is done. */
+void syscall_finish(struct vcpu *v, int64_t answer);
+
 /* A signal for this very thread, as it was before. */
 void signal_give_back(struct vcpu *v, const struct sig_info *info);
 

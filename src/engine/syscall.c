@@ -18,6 +18,7 @@ enum call_kind {
 	CALL_MEMORY,
 	CALL_NONE, /* ENOSYS, whatever the kernel says */
 	CALL_PRCTL,
+	CALL_PTRACE,
 	CALL_SECCOMP,
 	CALL_SIGACTION,
 	CALL_SIGALTSTACK,
@@ -46,6 +47,7 @@ static const uint8_t kind_of[512] = {
     [59] = CALL_EXEC,	       /* execve */
     [60] = CALL_EXIT,	       /* exit */
     [67] = CALL_MEMORY,	       /* shmdt */
+    [101] = CALL_PTRACE,       /* ptrace */
     [127] = CALL_SIGPENDING,   /* rt_sigpending */
     [128] = CALL_SIGTIMEDWAIT, /* rt_sigtimedwait */
     [130] = CALL_WITH_MASK,    /* rt_sigsuspend */
@@ -72,6 +74,22 @@ int64_t call_pass(struct vcpu *v, const struct call *c)
 {
 	int64_t answer = engine_guest_call(v, c->nr, c->args);
 
+	if (answer == -ERR_FAULT && space_give_back_all(v->engine))
+		answer = engine_guest_call(v, c->nr, c->args);
+	return answer;
+}
+
+/* The same, for calls that are all of the kernel's doing: a signal that comes
+ * meanwhile may be delivered on the spot, and this never returns. */
+static int64_t call_plain(struct vcpu *v, const struct call *c)
+{
+	int64_t answer;
+
+	v->passing = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	answer = engine_guest_call(v, c->nr, c->args);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	v->passing = 0;
 	if (answer == -ERR_FAULT && space_give_back_all(v->engine))
 		answer = engine_guest_call(v, c->nr, c->args);
 	return answer;
@@ -124,7 +142,7 @@ static int64_t call_by_kind(struct vcpu *v, const struct call *c)
 		kind = kind_of[c->nr];
 	switch (kind) {
 	case CALL_PASS:
-		return call_pass(v, c);
+		return call_plain(v, c);
 	case CALL_MEMORY:
 		return call_memory(v, c);
 	case CALL_ARCH_PRCTL:
@@ -141,11 +159,21 @@ static int64_t call_by_kind(struct vcpu *v, const struct call *c)
 		return -ERR_NOSYS;
 	case CALL_PRCTL:
 		return call_prctl(v, c);
+	case CALL_PTRACE:
+		return call_ptrace(v, c);
 	case CALL_SECCOMP:
 		return call_seccomp(v, c);
 	default:
 		return call_signal(v, c, kind);
 	}
+}
+
+void syscall_finish(struct vcpu *v, int64_t answer)
+{
+	v->gpr[RAX] = (uint64_t)answer;
+	v->gpr[RCX] = v->pc + SYSCALL_LEN;
+	v->gpr[R11] = v->rflags | (v->stepping & STEP_TRAP ? FLAG_TF : 0);
+	v->pc += SYSCALL_LEN;
 }
 
 void syscall_do(struct vcpu *v)
@@ -161,8 +189,5 @@ void syscall_do(struct vcpu *v)
 		answer = call_by_kind(v, &c);
 	if (answer == ENGINE_ABORTED || answer == CALL_DONE)
 		return;
-	v->gpr[RAX] = (uint64_t)answer;
-	v->gpr[RCX] = v->pc + SYSCALL_LEN;
-	v->gpr[R11] = v->rflags | (v->stepping & STEP_TRAP ? FLAG_TF : 0);
-	v->pc += SYSCALL_LEN;
+	syscall_finish(v, answer);
 }

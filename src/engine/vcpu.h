@@ -131,6 +131,8 @@ struct vcpu {
 	uint64_t sent; /* synchronous signals that were sent: a set */
 	uint8_t sent_info[VCPU_N_SYNC][128];
 	uint32_t raised;  /* .held_info is a fault of the thread's own */
+	uint32_t passing; /* in a call that needs nothing done behind it */
+	uint32_t leaving; /* the engine's trap is the way out: leave.c */
 	/* step.c */
 	uint32_t cs, ss;    /* the program's */
 	uint32_t step_kind; /* 0: not stepping; see step.c */
