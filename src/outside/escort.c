@@ -17,9 +17,10 @@
  *     own, and is forgotten then.
  * X2  exec from a thread that is not the leader reports under the leader's
  *     number. Other escorted threads of that process are gone without a word.
- * X3  One that dies with the ask in its hands has it taken out of them: by its
- *     report if it is escorted, else when the next one rings because it waits
- *     too long. */
+ * X3  One that dies with the ask in its hands has it taken out of them: when
+ *     its end is reported if it is escorted, at once if it has asked and is not
+ *     there any more, else when the next one rings because it waits too long.
+ */
 #include "outside/escort.h"
 
 #include "outside/asker.h"
@@ -35,6 +36,7 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 
 enum escort_state { ASKED, WALKING, AT_EXEC, EXECUTED };
 
@@ -45,7 +47,7 @@ struct walker {
 	pid_t tid, pid;
 	uint8_t state; /* enum escort_state */
 	int calls;
-	struct peer *peer; /* borrowed: where it asked, while ASKED */
+	struct peer *peer; /* borrowed: where it asked; NULL from AT_EXEC on */
 };
 
 struct escort {
@@ -100,19 +102,26 @@ static void pin_to(struct escort *e, pid_t tid)
 	e->pin = attach_pin(tid);
 }
 
-/* Says why a program goes on natively; one that has ended does not. */
-static void note(struct escort *e, pid_t pid, const char *why)
+static int has_ended(pid_t pid)
 {
-	char text[600], state = proc_state(pid, 0);
+	char state = proc_state(pid, 0);
 
-	if (state == 0 || state == 'Z' || state == 'X')
+	return state == 0 || state == 'Z' || state == 'X';
+}
+
+/* Says why a program goes on natively; one that has ended does not. */
+static void note(struct escort *e, pid_t pid, const struct hark_err *why)
+{
+	char text[600];
+
+	if (why->code == HARK_EGONE || has_ended(pid))
 		return;
 	e->let_go++;
 	if (e->noted == pid)
 		return;
 	e->noted = pid;
 	snprintf(text, sizeof text, "process %d goes on natively: %s", pid,
-		 why);
+		 why->text);
 	e->watch->note(e->watch->ctx, text);
 }
 
@@ -135,10 +144,28 @@ static int seize(const struct asker *who, struct hark_err *err)
 {
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 
-	if (ptrace(PTRACE_SEIZE, who->tid, 0, options) < 0)
-		return refuse_explain(who->pid, who->tid, errno, err);
+	if (ptrace(PTRACE_SEIZE, who->tid, 0, options) < 0) {
+		int e = errno; /* EPERM, too, while it ends */
+
+		return refuse_explain(who->pid, who->tid,
+				      has_ended(who->tid) ? ESRCH : e, err);
+	}
 	ptrace(PTRACE_INTERRUPT, who->tid, 0, 0);
 	return 0;
+}
+
+/* X3. A living thread takes its answer within microseconds, even if it lives
+ * where hark does not see it. */
+static void answer_nobody(struct peer *p)
+{
+	enum { ROUNDS = 50 };
+	const struct timespec nap = {.tv_nsec = 100000};
+
+	peer_answer(p, WIRE_ASK_ALONE);
+	for (int i = 0; i < ROUNDS && peer_unread(p, WIRE_ASK_ALONE); i++)
+		nanosleep(&nap, NULL);
+	if (peer_unread(p, WIRE_ASK_ALONE))
+		peer_free_ask(p, 0);
 }
 
 static void answer_ask(struct escort *e, struct peer *p)
@@ -148,7 +175,7 @@ static void answer_ask(struct escort *e, struct peer *p)
 	struct walker *w;
 
 	if (asker_find(p, &who) < 0) {
-		peer_answer(p, WIRE_ASK_ALONE);
+		answer_nobody(p);
 		return;
 	}
 	w = find(e, who.tid);
@@ -159,16 +186,20 @@ static void answer_ask(struct escort *e, struct peer *p)
 	}
 	w = add(e, &who);
 	if (w == NULL) {
-		note(e, who.pid, "out of memory");
+		err_set(&err, HARK_ENOMEM, ENOMEM, "out of memory");
+		note(e, who.pid, &err);
 		peer_answer(p, WIRE_ASK_ALONE);
 		return;
 	}
 	w->peer = p;
 	pin_to(e, who.tid);
 	if (seize(&who, &err) < 0) {
-		note(e, who.pid, err.text);
+		note(e, who.pid, &err);
 		forget(e, w);
-		peer_answer(p, WIRE_ASK_ALONE);
+		if (err.code == HARK_EGONE)
+			answer_nobody(p);
+		else
+			peer_answer(p, WIRE_ASK_ALONE);
 	}
 }
 
@@ -202,6 +233,15 @@ static int signal_of(int status)
 		   : WSTOPSIG(status);
 }
 
+/* X3: its ask is not always over. */
+static void at_end(struct escort *e, struct walker *w)
+{
+	if (w->state == ASKED ||
+	    (w->state == WALKING && peer_unread(w->peer, WIRE_ASK_COMING)))
+		peer_free_ask(w->peer, 0);
+	forget(e, w);
+}
+
 /* X2: returns the walker, whose number is now the process's. */
 static struct walker *at_exec_event(struct escort *e, pid_t pid)
 {
@@ -212,7 +252,7 @@ static struct walker *at_exec_event(struct escort *e, pid_t pid)
 	for (int i = e->n - 1; i >= 0; i--)
 		if (e->walkers[i].pid == pid &&
 		    e->walkers[i].tid != (pid_t)former)
-			forget(e, &e->walkers[i]);
+			at_end(e, &e->walkers[i]);
 	w = find(e, (pid_t)former);
 	if (w == NULL)
 		return NULL;
@@ -225,6 +265,7 @@ static struct walker *at_exec_event(struct escort *e, pid_t pid)
 /* The end of execve: this is what it was all for. */
 static void enter(struct escort *e, struct walker *w)
 {
+	struct user_regs_struct regs;
 	struct hark_err err = {0};
 	struct peer *p;
 
@@ -235,7 +276,20 @@ static void enter(struct escort *e, struct walker *w)
 			peer_close(p);
 		return;
 	}
-	note(e, w->pid, err.text);
+	/* A thread that SIGKILL has taken away is in no stop any more. */
+	if (tracee_get_regs(w->tid, &regs, NULL) == 0)
+		note(e, w->pid, &err);
+	let_go(e, w);
+}
+
+static void step_aside(struct escort *e, struct walker *w)
+{
+	struct hark_err why;
+
+	err_set(&why, HARK_EREFUSE, 0,
+		"it executes a program that is set-uid, set-gid or has file "
+		"capabilities");
+	note(e, w->pid, &why);
 	let_go(e, w);
 }
 
@@ -247,13 +301,11 @@ static void at_call(struct escort *e, struct walker *w)
 	}
 	switch (judge_call(w->tid)) {
 	case JUDGE_PRIVILEGED:
-		note(e, w->pid,
-		     "it executes a program that is set-uid, set-gid or has "
-		     "file capabilities");
-		let_go(e, w);
+		step_aside(e, w);
 		return;
 	case JUDGE_EXEC:
 		w->state = AT_EXEC;
+		w->peer = NULL;
 		break;
 	case JUDGE_RETURN:
 		if (w->state != AT_EXEC)
@@ -281,14 +333,6 @@ static void at_stop(struct escort *e, struct walker *w, int status)
 		ptrace(PTRACE_LISTEN, w->tid, 0, 0);
 	else
 		go_on(w, signal_of(status));
-}
-
-/* X3: its ask is not always over. */
-static void at_end(struct escort *e, struct walker *w)
-{
-	if (w->state == ASKED)
-		peer_free_ask(w->peer, 0);
-	forget(e, w);
 }
 
 int escort_report(struct escort *e, pid_t tid, int status)
@@ -348,7 +392,7 @@ int escort_busy(const struct escort *e)
 int escort_needs(const struct escort *e, const struct peer *p)
 {
 	for (int i = 0; i < e->n; i++)
-		if (e->walkers[i].state == ASKED && e->walkers[i].peer == p)
+		if (e->walkers[i].peer == p)
 			return 1;
 	return 0;
 }

@@ -40,7 +40,7 @@ int escort_report(struct escort *e, pid_t tid, int status);
 
 /* How many are on their way. */
 int escort_busy(const struct escort *e);
-/* Has somebody asked there who is still to be answered? */
+/* Has somebody asked there whose ask is not over? */
 int escort_needs(const struct escort *e, const struct peer *p);
 /* How many programs were let go. */
 uint64_t escort_let_go(const struct escort *e);

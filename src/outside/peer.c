@@ -133,6 +133,15 @@ void peer_answer(struct peer *p, enum wire_ask_state answer)
 	wake(&ask->state);
 }
 
+/* It says NONE, or lets go of the ask, as soon as it has. */
+int peer_unread(const struct peer *p, enum wire_ask_state answer)
+{
+	const struct wire_ask *ask = &peer_run(p)->ask;
+
+	return __atomic_load_n(&ask->state, __ATOMIC_ACQUIRE) == answer &&
+	       __atomic_load_n(&ask->lock, __ATOMIC_ACQUIRE) != 0;
+}
+
 /* Does the ask look now as it did at least so long ago, and ever since? */
 static int is_stuck(struct peer *p, int64_t now_ns)
 {

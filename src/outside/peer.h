@@ -40,6 +40,8 @@ int peer_rang(struct peer *p);
 
 /* Answers an ask, and wakes who asked. */
 void peer_answer(struct peer *p, enum wire_ask_state answer);
+/* Has who asked not seen the answer yet? */
+int peer_unread(const struct peer *p, enum wire_ask_state answer);
 /* Takes the ask from one that died with it; at once if it is known to have it
  * (time 0). If it is only the last that had it, and the ask is held by somebody
  * who has not said yet who that is: not before nothing has changed for a while
