@@ -374,25 +374,29 @@ int64_t call_prctl(struct vcpu *v, const struct call *c)
 	}
 }
 
-/* Oldest first, as they came; each once. */
 static void install(const struct vcpu *v, struct filter *f)
 {
 	struct {
 		uint64_t n;
 		const struct bpf_insn *code;
-	} program;
+	} program = {f->n, f->code};
 
-	if (!f || f->installed)
-		return;
-	install(v, f->older);
-	program.n = f->n;
-	program.code = f->code;
 	sys_call3(NR_SECCOMP, OP_FILTER, f->flags & ~(uint32_t)FLAG_TSYNC,
 		  (uint64_t)&program);
 	f->installed = !v->is_process; /* else others have the same memory */
 }
 
+/* Oldest first, as they came; each once. */
 void filter_install(const struct vcpu *v)
 {
-	install(v, v->filters);
+	struct filter *done = 0;
+
+	while (done != v->filters && !(v->filters && v->filters->installed)) {
+		struct filter *f = v->filters;
+
+		while (f->older != done && !(f->older && f->older->installed))
+			f = f->older;
+		install(v, f);
+		done = f;
+	}
 }

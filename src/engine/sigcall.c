@@ -323,7 +323,6 @@ static void make_native(const struct vcpu *v, const struct sig_uc *uc,
 {
 	int64_t *g = out->uc.context.gregs;
 
-	memset(out, 0, sizeof *out);
 	out->uc.flags = uc->flags | UC_SS | UC_STRICT_SS;
 	out->uc.stack.sp = (uint64_t)v + SLOT_VCPU;
 	out->uc.stack.size = SLOT_SIGNAL - SLOT_VCPU;
@@ -351,7 +350,7 @@ static int64_t bad_frame(struct vcpu *v)
 int64_t call_sigreturn(struct vcpu *v)
 {
 	struct before before = {.mask = v->mask, .altstack = v->altstack};
-	struct sig_frame native;
+	struct sig_frame native = {0};
 	struct sig_uc uc;
 
 	if (get(&uc, v->gpr[RSP], sizeof uc) < 0)

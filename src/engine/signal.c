@@ -187,31 +187,44 @@ static void take_default(struct caught *c, const struct sig_info *info)
 
 /* -- Delivering -- */
 
-static void deliver_failed(struct caught *c, int sig)
-{
-	struct sig_info info = {.signo = SIG_SEGV, .code = CODE_KERNEL};
-
-	if (sig == SIG_SEGV)
-		end_process(c, &info);
-	else
-		signal_deliver_fault(c, &info);
-}
-
-static void deliver_by(struct caught *c, const struct sig_action *act,
-		       const struct sig_info *info)
+/* -1: the program's stack cannot be written. */
+static int deliver_by(struct caught *c, const struct sig_action *act,
+		      const struct sig_info *info)
 {
 	struct wire_run *run = c->v->engine->run;
 
-	if (frame_push(c, act, info) < 0) {
-		deliver_failed(c, info->signo);
-		return;
-	}
+	if (frame_push(c, act, info) < 0)
+		return -1;
 	if (run) {
 		engine_count(&run->stats.signals, 1);
 		engine_count(&run->stats.exits[WIRE_EXIT_SIGNAL], 1);
 	}
 	signal_recheck(c->v);
 	signal_go_on(c);
+	return 0;
+}
+
+static int deliver_forced(struct caught *c, const struct sig_info *info)
+{
+	struct vcpu *v = c->v;
+	struct sig_action act = {0};
+
+	if (!(v->mask & SIG_BIT(info->signo)))
+		act = sighand_use(v->sighand, info->signo);
+	if (act.handler > SIG_IGN_)
+		return deliver_by(c, &act, info);
+	end_process(c, info);
+	return 0;
+}
+
+/* No place for the frame is a fault itself, and the last one if it happens to
+ * that. */
+static void deliver_failed(struct caught *c, int sig)
+{
+	struct sig_info info = {.signo = SIG_SEGV, .code = CODE_KERNEL};
+
+	if (sig == SIG_SEGV || deliver_forced(c, &info) < 0)
+		end_process(c, &info);
 }
 
 void signal_deliver(struct caught *c, const struct sig_info *info)
@@ -223,29 +236,21 @@ void signal_deliver(struct caught *c, const struct sig_info *info)
 	} else if (act.handler == SIG_IGN_) {
 		c->v->has_temp_mask = 0;
 		signal_go_on(c);
-	} else {
-		deliver_by(c, &act, info);
+	} else if (deliver_by(c, &act, info) < 0) {
+		deliver_failed(c, info->signo);
 	}
 }
 
 void signal_deliver_fault(struct caught *c, const struct sig_info *info)
 {
 	struct vcpu *v = c->v;
-	struct sig_action act;
 
 	if (v->engine->run)
 		engine_count(&v->engine->run->stats.exits[WIRE_EXIT_FAULT], 1);
 	give_back_held(v);
 	v->has_temp_mask = 0;
-	if (v->mask & SIG_BIT(info->signo)) {
-		end_process(c, info);
-		return;
-	}
-	act = sighand_use(v->sighand, info->signo);
-	if (act.handler <= SIG_IGN_)
-		end_process(c, info);
-	else
-		deliver_by(c, &act, info);
+	if (deliver_forced(c, info) < 0)
+		deliver_failed(c, info->signo);
 }
 
 /* -- Signals from elsewhere -- */

@@ -100,7 +100,7 @@ int step_caught(struct caught *c)
 	struct vcpu *v = c->v;
 	int64_t *g = c->uc->context.gregs;
 	enum step_kind kind = v->step_kind;
-	int trapped = v->stepping & STEP_TRAP;
+	int trapped = (v->stepping & STEP_TRAP) != 0;
 	int done = c->info->signo == SIG_TRAP && c->info->code == CODE_TRACE;
 
 	v->step_kind = STEP_NOT;

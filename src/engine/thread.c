@@ -15,10 +15,11 @@
  * L3  Slots are taken under threads_lock; given back without any lock. */
 #include "engine/call_priv.h"
 
+#include "engine/memory.h"
+#include "engine/plan.h"
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
 #include "inside/mem.h"
-#include "engine/memory.h"
 #include "inside/sys.h"
 
 enum {
@@ -67,7 +68,7 @@ static int64_t map_slots(struct engine *e, uint64_t len)
 	if (sys_failed(at))
 		return at;
 	memory_note(e->memory, (uint64_t)at, len + SLOT_SIZE);
-	return (at + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1ll);
+	return (int64_t)(((uint64_t)at + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1ull));
 }
 
 static void push_free(struct engine *e, struct vcpu *v)
@@ -149,16 +150,23 @@ void thread_free(struct vcpu *v)
 
 /* -- Counting -------------------------------------------------------------- */
 
-/* ORDER cells -> wire_stats.ran_* */
-enum { N_RAN = 8 };
+#define RAN(field) offsetof(struct wire_stats, ran_##field)
+static const uint16_t ran_at[COUNT_MAX] = {
+    [COUNT_BLOCKS] = RAN(blocks),     [COUNT_INSTRUCTIONS] = RAN(instructions),
+    [COUNT_LOADS] = RAN(loads),	      [COUNT_STORES] = RAN(stores),
+    [COUNT_CALLS] = RAN(calls),	      [COUNT_RETURNS] = RAN(returns),
+    [COUNT_BRANCHES] = RAN(branches), [COUNT_SYSCALLS] = RAN(syscalls),
+};
+#undef RAN
 
 static void add_cells(struct vcpu *v)
 {
-	uint64_t *to = &v->engine->run->stats.ran_blocks;
+	uint8_t *stats = (uint8_t *)&v->engine->run->stats;
 
-	for (unsigned i = 0; i < N_RAN; i++)
+	for (unsigned i = 0; i < COUNT_MAX; i++)
 		if (v->cells[i] != 0)
-			engine_count(&to[i], v->cells[i]);
+			engine_count((uint64_t *)(stats + ran_at[i]),
+				     v->cells[i]);
 }
 
 void thread_count(struct vcpu *v)
@@ -166,8 +174,7 @@ void thread_count(struct vcpu *v)
 	if (!v->engine->run)
 		return;
 	add_cells(v);
-	for (unsigned i = 0; i < N_RAN; i++)
-		v->cells[i] = 0;
+	memset(v->cells, 0, sizeof v->cells);
 }
 
 static void count_all(struct engine *e)
@@ -207,7 +214,7 @@ static void end_quiet(const struct vcpu *v)
 /* struct clone_args, by 8 bytes */
 enum { C3_FLAGS, C3_STACK = 5, C3_STACK_SIZE = 6, C3_MIN = 8, C3_MAX = 512 };
 
-struct plan {
+struct birth {
 	uint64_t flags;
 	uint64_t stack; /* the program's, for the child; 0: the same */
 	int64_t nr;
@@ -216,11 +223,11 @@ struct plan {
 };
 
 /* -1: the kernel will refuse it, whatever it is. */
-static int plan_clone3(struct plan *p, const struct call *c)
+static int birth_clone3(struct birth *p, const struct call *c)
 {
 	uint64_t len = c->args[1];
 
-	if (len < C3_MIN * 8 || len > sizeof p->c3 ||
+	if (len < C3_MIN * 8ull || len > sizeof p->c3 ||
 	    guest_copy(p->c3, (const void *)c->args[0], len) != 0)
 		return -1;
 	p->flags = p->c3[C3_FLAGS];
@@ -232,14 +239,14 @@ static int plan_clone3(struct plan *p, const struct call *c)
 	return 0;
 }
 
-static int plan_make(struct plan *p, const struct call *c)
+static int birth_plan(struct birth *p, const struct call *c)
 {
 	p->nr = c->nr;
 	p->stack = 0;
 	for (unsigned i = 0; i < 6; i++)
 		p->args[i] = c->args[i];
 	if (c->nr == NR_CLONE3)
-		return plan_clone3(p, c);
+		return birth_clone3(p, c);
 	if (c->nr == NR_CLONE) {
 		p->flags = (uint32_t)c->args[0];
 		p->stack = c->args[1];
@@ -255,7 +262,7 @@ static int plan_make(struct plan *p, const struct call *c)
 	return 0;
 }
 
-static void plan_stack(struct plan *p, const struct vcpu *child)
+static void birth_stack(struct birth *p, const struct vcpu *child)
 {
 	enum { LEN = SLOT_SIZE - SLOT_SIGNAL };
 
@@ -269,7 +276,7 @@ static void plan_stack(struct plan *p, const struct vcpu *child)
 
 /* -- fork ------------------------------------------------------------------ */
 
-static void child_of_fork(struct vcpu *v, const struct plan *p)
+static void child_of_fork(struct vcpu *v, const struct birth *p)
 {
 	struct engine *e = v->engine;
 
@@ -299,7 +306,7 @@ static void child_of_fork(struct vcpu *v, const struct plan *p)
 	}
 }
 
-static int64_t do_fork(struct vcpu *v, const struct plan *p)
+static int64_t do_fork(struct vcpu *v, const struct birth *p)
 {
 	struct engine *e = v->engine;
 	const uint64_t *a = p->args;
@@ -320,7 +327,7 @@ static int64_t do_fork(struct vcpu *v, const struct plan *p)
 /* -- Threads, and processes in the same memory ----------------------------- */
 
 static int copy_state(struct vcpu *child, const struct vcpu *v,
-		      const struct plan *p)
+		      const struct birth *p)
 {
 	vcpu_prepare(child, v->engine);
 	memcpy(child->gpr, v->gpr, sizeof child->gpr);
@@ -367,7 +374,7 @@ void thread_begin(struct vcpu *v)
 	signal_open(v);
 }
 
-static int64_t do_thread(struct vcpu *v, struct plan *p)
+static int64_t do_thread(struct vcpu *v, struct birth *p)
 {
 	struct vcpu *child = thread_new(v->engine);
 	int64_t answer;
@@ -378,7 +385,7 @@ static int64_t do_thread(struct vcpu *v, struct plan *p)
 		thread_free(child);
 		return -ERR_NOMEM;
 	}
-	plan_stack(p, child);
+	birth_stack(p, child);
 	answer = thread_clone_native(p->nr, p->args, child);
 	if (answer < 0 || child->is_vfork)
 		thread_free(child);
@@ -387,10 +394,10 @@ static int64_t do_thread(struct vcpu *v, struct plan *p)
 
 int64_t call_clone(struct vcpu *v, const struct call *c)
 {
-	struct plan p;
+	struct birth p;
 	int64_t answer;
 
-	if (plan_make(&p, c) < 0)
+	if (birth_plan(&p, c) < 0)
 		return call_pass(v, c);
 	if (begin_quiet(v, SIG_ALL & ~SIG_SYNC) < 0)
 		return ENGINE_ABORTED;
