@@ -128,6 +128,43 @@ static int is_good(const struct bpf_insn *i, uint32_t left)
 	}
 }
 
+/* The words of memory that are set however an instruction is reached; known
+ * for those that follow. -1: a word is read that may not be set. */
+static int follow_memory(const struct bpf_insn *i, uint32_t *set,
+			 uint32_t *known)
+{
+	unsigned class = i->code & CLASS;
+
+	if (class == BPF_ST || class == BPF_STX) {
+		*set |= 1u << i->k;
+	} else if (class <= BPF_LDX && (i->code & MODE) == BPF_MEM) {
+		return *set >> i->k & 1 ? 0 : -1;
+	} else if (class == BPF_JMP) {
+		if ((i->code & OPERATION) == BPF_JA) {
+			known[i->k] &= *set;
+		} else {
+			known[i->jt] &= *set;
+			known[i->jf] &= *set;
+		}
+		*set = ~0u;
+	}
+	return 0;
+}
+
+static int memory_is_good(const struct bpf_insn *code, uint32_t n)
+{
+	uint32_t known[BPF_MAX], set = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		known[i] = ~0u;
+	for (uint32_t i = 0; i < n; i++) {
+		set &= known[i];
+		if (follow_memory(&code[i], &set, &known[i] + 1) < 0)
+			return 0;
+	}
+	return 1;
+}
+
 int bpf_check(const struct bpf_insn *code, uint32_t n)
 {
 	if (n == 0 || n > BPF_MAX)
@@ -135,7 +172,9 @@ int bpf_check(const struct bpf_insn *code, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		if (!is_good(&code[i], n - i - 1))
 			return -1;
-	return (code[n - 1].code & CLASS) == BPF_RET ? 0 : -1;
+	if ((code[n - 1].code & CLASS) != BPF_RET)
+		return -1;
+	return memory_is_good(code, n) ? 0 : -1;
 }
 
 /* -- Running -- */

@@ -48,6 +48,11 @@ int64_t call_with_mask(struct vcpu *v, const struct call *c);
 /* memcall.c: the mmap family. */
 int64_t call_memory(struct vcpu *v, const struct call *c);
 
+int64_t call_open(struct vcpu *v, const struct call *c);
+/* Does it write to a file that is memory? Then call_write does it. */
+int call_writes_memory(const struct vcpu *v, const struct call *c);
+int64_t call_write(struct vcpu *v, const struct call *c);
+
 /* thread.c */
 int64_t call_clone(struct vcpu *v, const struct call *c);
 int64_t call_exit(struct vcpu *v, const struct call *c);

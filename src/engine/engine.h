@@ -178,6 +178,8 @@ struct engine_lock {
 void engine_lock(struct engine_lock *l);
 void engine_unlock(struct engine_lock *l);
 
+enum { ENGINE_MEM_FDS = 1024 };
+
 struct engine {
 	struct wire_control *channel; /* borrowed: shared with hark; or NULL */
 	struct wire_run *run;	      /* borrowed: in it */
@@ -191,6 +193,7 @@ struct engine {
 	uint64_t slot_hint;
 	uint32_t n_slots;
 	uint32_t read_is_exec; /* personality: what can be read is code */
+	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;
 	uint32_t flags; /* WIRE_RUN_* */

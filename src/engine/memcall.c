@@ -5,11 +5,18 @@
  * to change: there the call behaves as if something unmovable were mapped
  * (MAP_FIXED fails), or nothing at all (munmap passes by).
  *
+ * Memory can be written through a file, too (/proc/PID/mem), whatever its
+ * protection. Descriptors that were opened as such are remembered; one that
+ * has become something else meanwhile costs only time.
+ *
  * M1  Between space_forget and the end of the call another thread may run
- *     code in the range; it finds none that it may translate and steps. */
+ *     code in the range; it finds none that it may translate and steps.
+ * M2  What space.c forgets is writable again if the program may write it:
+ *     either the call sets the protection, or all is given back before. */
 #include "engine/call_priv.h"
 
 #include "engine/memory.h"
+#include "inside/mem.h"
 #include "inside/sys.h"
 
 enum { PAGE = 4096 };
@@ -31,6 +38,13 @@ static int is_own(const struct engine *e, uint64_t start, uint64_t len)
 	return s.end > s.start && memory_meets(e->memory, s, &own);
 }
 
+/* M2 */
+static void change(struct engine *e, uint64_t start, uint64_t end)
+{
+	space_give_back_all(e);
+	space_forget(e, start, end);
+}
+
 /* -- The calls ------------------------------------------------------------- */
 
 static int64_t do_mmap(struct vcpu *v, const struct call *c)
@@ -43,7 +57,7 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 	if (flags & SYS_MAP_FIXED) {
 		if (is_own(e, at, len))
 			return -ERR_NOMEM;
-		space_forget(e, at, at + len);
+		change(e, at, at + len);
 	}
 	answer = call_pass(v, c);
 	if (sys_failed(answer) || answer == ENGINE_ABORTED)
@@ -66,7 +80,7 @@ static int64_t do_mprotect(struct vcpu *v, const struct call *c)
 
 	if (is_own(e, at, c->args[1]))
 		return -ERR_NOMEM;
-	space_forget(e, at, end);
+	change(e, at, end);
 	answer = call_pass(v, c);
 	if (answer != 0 || !(prot & SYS_PROT_EXEC))
 		return answer;
@@ -110,9 +124,9 @@ static int64_t do_mremap(struct vcpu *v, const struct call *c)
 	if (c->args[3] & FIXED) {
 		if (is_own(e, c->args[4], c->args[2]))
 			return -ERR_NOMEM;
-		space_forget(e, c->args[4], c->args[4] + c->args[2]);
+		change(e, c->args[4], c->args[4] + c->args[2]);
 	}
-	space_forget(e, c->args[0], c->args[0] + c->args[1]);
+	change(e, c->args[0], c->args[0] + c->args[1]);
 	return call_pass(v, c);
 }
 
@@ -126,7 +140,7 @@ static int64_t do_madvise(struct vcpu *v, const struct call *c)
 		return call_pass(v, c);
 	if (is_own(v->engine, c->args[0], c->args[1]))
 		return -ERR_NOMEM;
-	space_forget(v->engine, c->args[0], c->args[0] + c->args[1]);
+	change(v->engine, c->args[0], c->args[0] + c->args[1]);
 	return call_pass(v, c);
 }
 
@@ -158,9 +172,67 @@ int64_t call_memory(struct vcpu *v, const struct call *c)
 	case NR_PERSONALITY:
 		return do_personality(v, c);
 	case NR_REMAP_FILE_PAGES:
-		space_forget(v->engine, c->args[0], c->args[0] + c->args[1]);
+		change(v->engine, c->args[0], c->args[0] + c->args[1]);
 		return call_pass(v, c);
 	default:
 		return call_pass(v, c);
 	}
+}
+
+/* -- Memory as a file ------------------------------------------------------ */
+
+enum {
+	NR_WRITE = 1,
+	NR_OPEN = 2,
+	NR_LSEEK = 8,
+	NR_PWRITE = 18,
+	NR_WRITEV = 20,
+	NR_PWRITEV = 296,
+	NR_PWRITEV2 = 328,
+};
+
+/* Does the path look like /proc/.../mem? */
+static int is_mem(uint64_t path)
+{
+	static const char head[6] = "/proc/", tail[4] = "/mem";
+	char text[64] = "";
+	unsigned len = 0;
+
+	guest_copy(text, (const void *)path, sizeof text - 1);
+	while (text[len])
+		len++;
+	return len > sizeof head + sizeof tail &&
+	       memcmp(text, head, sizeof head) == 0 &&
+	       memcmp(text + len - sizeof tail, tail, sizeof tail) == 0;
+}
+
+int64_t call_open(struct vcpu *v, const struct call *c)
+{
+	uint64_t path = c->args[c->nr == NR_OPEN ? 0 : 1];
+	int64_t answer = call_pass(v, c);
+
+	if (answer >= 0 && answer < ENGINE_MEM_FDS && is_mem(path))
+		v->engine->mem_fds[answer / 64] |= 1ull << answer % 64;
+	return answer;
+}
+
+int call_writes_memory(const struct vcpu *v, const struct call *c)
+{
+	uint64_t fd = (uint32_t)c->args[0];
+
+	return fd < ENGINE_MEM_FDS &&
+	       (v->engine->mem_fds[fd / 64] >> fd % 64 & 1);
+}
+
+int64_t call_write(struct vcpu *v, const struct call *c)
+{
+	enum { FROM_HERE = 1 };
+	int64_t answer = call_pass(v, c), at = (int64_t)c->args[3];
+
+	if (answer <= 0)
+		return answer;
+	if (c->nr == NR_WRITE || c->nr == NR_WRITEV)
+		at = sys_call3(NR_LSEEK, c->args[0], 0, FROM_HERE) - answer;
+	change(v->engine, (uint64_t)at, (uint64_t)(at + answer));
+	return answer;
 }

@@ -16,6 +16,8 @@ enum call_kind {
 	CALL_EXIT,
 	CALL_EXIT_GROUP,
 	CALL_MEMORY,
+	CALL_OPEN,
+	CALL_WRITE,
 	CALL_NONE, /* ENOSYS, whatever the kernel says */
 	CALL_PRCTL,
 	CALL_PTRACE,
@@ -32,12 +34,16 @@ enum call_kind {
 /* rseq: the engine moves threads in and out of critical sections unseen by
  * the kernel; libraries do without it. */
 static const uint8_t kind_of[512] = {
+    [1] = CALL_WRITE,	       /* write */
+    [2] = CALL_OPEN,	       /* open */
     [9] = CALL_MEMORY,	       /* mmap */
     [10] = CALL_MEMORY,	       /* mprotect */
     [11] = CALL_MEMORY,	       /* munmap */
     [13] = CALL_SIGACTION,     /* rt_sigaction */
     [14] = CALL_SIGPROCMASK,   /* rt_sigprocmask */
     [15] = CALL_SIGRETURN,     /* rt_sigreturn */
+    [18] = CALL_WRITE,	       /* pwrite64 */
+    [20] = CALL_WRITE,	       /* writev */
     [25] = CALL_MEMORY,	       /* mremap */
     [28] = CALL_MEMORY,	       /* madvise */
     [30] = CALL_MEMORY,	       /* shmat */
@@ -57,16 +63,20 @@ static const uint8_t kind_of[512] = {
     [158] = CALL_ARCH_PRCTL,   /* arch_prctl */
     [216] = CALL_MEMORY,       /* remap_file_pages */
     [231] = CALL_EXIT_GROUP,   /* exit_group */
+    [257] = CALL_OPEN,	       /* openat */
     [270] = CALL_WITH_MASK,    /* pselect6 */
     [271] = CALL_WITH_MASK,    /* ppoll */
     [281] = CALL_WITH_MASK,    /* epoll_pwait */
+    [296] = CALL_WRITE,	       /* pwritev */
     [317] = CALL_SECCOMP,      /* seccomp */
     [322] = CALL_EXEC,	       /* execveat */
+    [328] = CALL_WRITE,	       /* pwritev2 */
     [329] = CALL_MEMORY,       /* pkey_mprotect */
     [333] = CALL_WITH_MASK,    /* io_pgetevents */
     [334] = CALL_NONE,	       /* rseq */
     [426] = CALL_WITH_MASK,    /* io_uring_enter */
     [435] = CALL_CLONE,	       /* clone3 */
+    [437] = CALL_OPEN,	       /* openat2 */
     [441] = CALL_WITH_MASK,    /* epoll_pwait2 */
 };
 
@@ -143,6 +153,11 @@ static int64_t call_by_kind(struct vcpu *v, const struct call *c)
 	switch (kind) {
 	case CALL_PASS:
 		return call_plain(v, c);
+	case CALL_WRITE:
+		return call_writes_memory(v, c) ? call_write(v, c)
+						: call_plain(v, c);
+	case CALL_OPEN:
+		return call_open(v, c);
 	case CALL_MEMORY:
 		return call_memory(v, c);
 	case CALL_ARCH_PRCTL:
