@@ -14,13 +14,14 @@ blob_end:
 	.globl gate_start, gate_frame_at, gate_end
 	.balign 16
 gate_start:
-	syscall				/* hark stops the thread right here */
+	syscall				/* hark stops the thread right here, */
+	mov %rax, %r9
 	mov $14, %eax			/* rt_sigprocmask(SIG_SETMASK, ...) */
 	mov $2, %edi
 	lea frame_mask(%rip), %rsi
 	mov $0, %edx			/* no xor: it would change flags */
 	mov $8, %r10d
-	syscall
+	syscall				/* or here: see wire in gate.h */
 	mov frame_rax(%rip), %rax
 	mov frame_rcx(%rip), %rcx
 	mov frame_rdx(%rip), %rdx

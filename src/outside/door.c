@@ -313,6 +313,7 @@ static int borrow_thread(struct door *d, struct hark_err *err)
 			continue;
 		if (gate_open(&d->gate, t->tid, &t->home, t->mask, err) < 0)
 			return -1;
+		d->gate.wire = d->fresh ? tracee_wire(t->mask) : 0;
 		t->progress = DOOR_INSIDE;
 		d->worker = i;
 		return 0;
@@ -595,13 +596,26 @@ static int engine_refused(const struct door *d, int e, struct hark_err *err)
 			   : "");
 }
 
+/* The engine makes many system calls before it is ready, and a stop costs more
+ * than most of them. So the thread runs freely; ready or not, the next thing
+ * that it does is to open its signal mask. */
+static int run_to_mask(struct door *d, struct door_thread *t,
+		       struct hark_err *err)
+{
+	int wire = tracee_wire(t->mask);
+
+	return wire == 0
+		   ? run_to_leave(d, t, err)
+		   : tracee_to_mask(d->pid, t->tid, wire, deadline(d), err);
+}
+
 int door_translate(struct door *d, struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[0];
 	uint32_t e;
 
 	if (redirect(d, 0, WIRE_TRANSLATE, err) < 0 ||
-	    run_to_leave(d, t, err) < 0)
+	    run_to_mask(d, t, err) < 0)
 		return -1;
 	e = __atomic_load_n(&slot_of(d, 0)->status, __ATOMIC_ACQUIRE);
 	if (e != 0) {

@@ -40,6 +40,7 @@ struct door_thread {
 struct door {
 	pid_t pid;
 	const char *name;	     /* borrowed: of the memfds */
+	int fresh;		     /* the program has just begun */
 	struct door_thread *threads; /* owned */
 	int n_threads, max_threads;
 	int mem;	  /* owned: /proc/PID/mem, from door_enter on */
@@ -64,7 +65,8 @@ int door_enter(struct door *d, struct hark_err *err);
 int door_visit(struct door *d, struct hark_err *err);
 /* Sends the one thread in to be translated, and lets go of it there. Image and
  * channel are the program's then (door_leave does nothing); on failure the
- * thread is where it was. Set name to DOOR_STAYS before door_enter. */
+ * thread is where it was. Set name to DOOR_STAYS, and fresh, before
+ * door_enter. */
 #define DOOR_STAYS "hark-run"
 int door_translate(struct door *d, struct hark_err *err);
 /* Unmaps and gives every thread back, still stopped (the caller detaches or

@@ -148,6 +148,8 @@ int gate_close(struct gate *g, uint64_t home_mask,
 
 	if (!g->in_place)
 		return 0;
+	if (g->wire != 0)
+		tracee_set_mask(g->tid, ~0ull, NULL); /* G3 */
 	if (tracee_settle(g->tid, deadline, err) < 0 ||
 	    tracee_set_mask(g->tid, home_mask, err) < 0 ||
 	    tracee_set_regs(g->tid, registers, err) < 0)
@@ -161,11 +163,33 @@ int gate_close(struct gate *g, uint64_t home_mask,
 
 /* -- Calling -- */
 
+/* From the call's first instruction to a stop behind it. */
+static int run_call(const struct gate *g, int64_t *answer, struct hark_err *err)
+{
+	int64_t deadline = tracee_now_ns() + CALL_LIMIT_MS * 1000000LL;
+	struct user_regs_struct r;
+
+	if (g->wire != 0) {
+		if (tracee_to_mask(g->pid, g->tid, g->wire, deadline, err) <
+			0 ||
+		    tracee_get_regs(g->tid, &r, err) < 0)
+			return -1;
+		*answer = (int64_t)r.r9; /* see blob.S */
+		return 0;
+	}
+	for (int entry = 1; entry >= 0; entry--)
+		if (tracee_to_call(g->tid, deadline, err) < 0)
+			return -1;
+	if (tracee_get_regs(g->tid, &r, err) < 0)
+		return -1;
+	*answer = (int64_t)r.rax;
+	return 0;
+}
+
 int gate_call(struct gate *g, int64_t *answer, struct hark_err *err, long nr,
 	      uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 	      uint64_t f)
 {
-	int64_t deadline = tracee_now_ns() + CALL_LIMIT_MS * 1000000LL;
 	struct user_regs_struct r = g->regs;
 
 	r.rax = (unsigned long long)nr;
@@ -176,13 +200,9 @@ int gate_call(struct gate *g, int64_t *answer, struct hark_err *err, long nr,
 	r.r8 = e;
 	r.r9 = f;
 	if (tracee_set_regs(g->tid, &r, err) < 0 ||
-	    tracee_set_mask(g->tid, ~0ull, err) < 0 ||
-	    tracee_to_call(g->tid, deadline, err) < 0 ||
-	    tracee_to_call(g->tid, deadline, err) < 0 ||
-	    tracee_get_regs(g->tid, &r, err) < 0)
+	    tracee_set_mask(g->tid, ~0ull, err) < 0)
 		return -1;
-	*answer = (int64_t)r.rax;
-	return 0;
+	return run_call(g, answer, err);
 }
 
 int gate_text(struct gate *g, const char *text, uint64_t *address,

@@ -29,6 +29,11 @@ struct gate {
 	struct user_regs_struct regs; /* a call starts from these */
 	int in_place;
 	int was_there; /* a hark that was killed has left one */
+	int wire; /* 0: a call stops twice, at its entry and its end. Else a
+		   * signal that is sent before it (tracee_to_mask), and stops
+		   * the thread once, when it has opened its mask behind the
+		   * call: half the time, but only for a program that has just
+		   * begun and has no handlers */
 };
 
 /* Where the gate will be, as thread tid of the process says: the last place

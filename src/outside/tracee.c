@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 int64_t tracee_now_ns(void)
 {
@@ -155,6 +157,50 @@ int tracee_to_call(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 		deliver = tracee_event(status) == 0 ? WSTOPSIG(status) : 0;
 	} while (!tracee_is_syscall_stop(status));
 	return 0;
+}
+
+/* Ignored by default, and by every program that has just begun. */
+int tracee_wire(uint64_t mask)
+{
+	static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
+
+	for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
+		if ((mask >> (harmless[i] - 1) & 1) == 0)
+			return harmless[i];
+	return 0;
+}
+
+/* Is this the stop for the signal that hark sent? Its sender is 0 in another
+ * pid namespace. */
+static int is_own_signal(pid_t tid, int status, int sig)
+{
+	siginfo_t info;
+
+	return tracee_event(status) == 0 && WSTOPSIG(status) == sig &&
+	       ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0 &&
+	       info.si_code == SI_TKILL &&
+	       (info.si_pid == getpid() || info.si_pid == 0);
+}
+
+int tracee_to_mask(pid_t pid, pid_t tid, int wire, int64_t deadline_ns,
+		   struct hark_err *err)
+{
+	int status = 0, deliver = 0;
+
+	if (syscall(SYS_tgkill, pid, tid, wire) < 0)
+		return ptrace_failed(err, tid, "signal");
+	for (;;) {
+		if (ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
+			return ptrace_failed(err, tid, "continue");
+		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+			return -1;
+		if (!WIFSTOPPED(status))
+			return err_set(err, HARK_EGONE, 0,
+				       "thread %d ended meanwhile", tid);
+		if (is_own_signal(tid, status, wire))
+			return 0;
+		deliver = tracee_event(status) == 0 ? WSTOPSIG(status) : 0;
+	}
 }
 
 /* -- Looking -- */

@@ -43,6 +43,14 @@ int tracee_settle(pid_t tid, int64_t deadline_ns, struct hark_err *err);
  * same; when it is let go, it stops, unless SIGCONT has come meanwhile. */
 int tracee_to_call(pid_t tid, int64_t deadline_ns, struct hark_err *err);
 
+/* Lets a thread run until it can be told a signal that hark sends it: with all
+ * signals blocked, that is when it opens its mask. The signal is one that does
+ * nothing if nobody looks (tracee_wire), and is never delivered. */
+int tracee_to_mask(pid_t pid, pid_t tid, int wire, int64_t deadline_ns,
+		   struct hark_err *err);
+/* A signal for that which the mask does not block; 0: it blocks them all. */
+int tracee_wire(uint64_t mask);
+
 int tracee_get_regs(pid_t tid, struct user_regs_struct *out,
 		    struct hark_err *err);
 int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs,
