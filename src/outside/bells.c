@@ -1,6 +1,7 @@
 /* outside/bells.c - a thread that waits for futexes; see the header. */
 #include "outside/bells.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -163,28 +164,34 @@ void bells_free(struct bells *b)
 	free(b);
 }
 
-int bells_listen(struct bells *b, const struct bell *list, unsigned n,
-		 struct hark_err *err)
+int bells_room(struct bells *b, unsigned n, struct hark_err *err)
 {
-	struct bell *more = b->list;
-	int rc = 0;
+	struct bell *more;
 
+	if (n <= b->room)
+		return 0;
 	pthread_mutex_lock(&b->lock);
-	if (n > b->room)
-		more = realloc(b->list, n * sizeof *more);
-	if (more == NULL) {
-		rc = err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-		n = 0;
-	} else {
+	more = realloc(b->list, 2ul * n * sizeof *more);
+	if (more != NULL) {
 		b->list = more;
-		b->room = n > b->room ? n : b->room;
-		memcpy(b->list, list, n * sizeof *list);
+		b->room = 2 * n;
 	}
+	pthread_mutex_unlock(&b->lock);
+	return more != NULL
+		   ? 0
+		   : err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+}
+
+void bells_listen(struct bells *b, const struct bell *list, unsigned n)
+{
+	assert(n <= b->room);
+	pthread_mutex_lock(&b->lock);
+	if (n > 0)
+		memcpy(b->list, list, n * sizeof *list);
 	b->n = n;
 	__atomic_store_n(&b->rang, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&b->lock);
 	next_turn(b);
-	return rc;
 }
 
 int bells_rang(const struct bells *b)

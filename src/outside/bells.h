@@ -28,9 +28,10 @@ struct bell {
 int bells_new(struct bells **out, struct hark_err *err);
 void bells_free(struct bells *b);
 
+/* Room for n of them, so that listening cannot fail. */
+int bells_room(struct bells *b, unsigned n, struct hark_err *err);
 /* From now on these. */
-int bells_listen(struct bells *b, const struct bell *list, unsigned n,
-		 struct hark_err *err);
+void bells_listen(struct bells *b, const struct bell *list, unsigned n);
 /* Has it rung since? Then bells_listen is due. */
 int bells_rang(const struct bells *b);
 

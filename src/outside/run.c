@@ -39,6 +39,7 @@ struct run {
 	int root_fd;	    /* owned: a pidfd if it is not a child, else -1 */
 	pthread_t keeper;   /* waits for root_fd */
 	struct mate *mates; /* owned */
+	struct bell *list;  /* owned: as many */
 	unsigned n, room;
 	unsigned next;	       /* to be asked whether anybody is left */
 	struct escort *escort; /* owned; NULL: does not follow */
@@ -79,17 +80,29 @@ static void sweep(struct run *r)
 	}
 }
 
+static int make_room(struct run *r)
+{
+	unsigned room = r->room == 0 ? 16 : 2 * r->room;
+	struct mate *more = realloc(r->mates, room * sizeof *more);
+	struct bell *list;
+
+	if (more == NULL)
+		return -1;
+	r->mates = more;
+	list = realloc(r->list, room * sizeof *list);
+	if (list == NULL)
+		return -1;
+	r->list = list;
+	if (r->bells != NULL && bells_room(r->bells, room, NULL) < 0)
+		return -1;
+	r->room = room;
+	return 0;
+}
+
 static int add_mate(struct run *r, struct peer *p)
 {
-	if (r->n == r->room) {
-		unsigned room = r->room == 0 ? 16 : 2 * r->room;
-		struct mate *more = realloc(r->mates, room * sizeof *more);
-
-		if (more == NULL)
-			return -1;
-		r->mates = more;
-		r->room = room;
-	}
+	if (r->n == r->room && make_room(r) < 0)
+		return -1;
 	r->mates[r->n++] = (struct mate){.peer = p};
 	r->totals.programs++;
 	r->changed = 1;
@@ -135,21 +148,13 @@ static void hear_bells(struct run *r)
 
 static void listen_again(struct run *r)
 {
-	struct bell *list;
-	struct hark_err err;
-
 	if (!r->changed && !bells_rang(r->bells))
 		return;
-	list = calloc(r->n + 1, sizeof *list);
-	for (unsigned i = 0; list != NULL && i < r->n; i++)
-		list[i] = (struct bell){peer_bell(r->mates[i].peer),
-					peer_heard(r->mates[i].peer)};
-	/* Without memory none is heard, and programs go on alone at last. */
-	if (list == NULL || bells_listen(r->bells, list, r->n, &err) < 0)
-		note(r, "out of memory: what is executed now runs natively");
-	else
-		r->changed = 0;
-	free(list);
+	for (unsigned i = 0; i < r->n; i++)
+		r->list[i] = (struct bell){peer_bell(r->mates[i].peer),
+					   peer_heard(r->mates[i].peer)};
+	bells_listen(r->bells, r->list, r->n);
+	r->changed = 0;
 }
 
 /* -- Steps -- */
@@ -265,13 +270,13 @@ static int enter_root(struct run *r, struct hark_err *err)
 	}
 	if (r->plan.launch->beside && start_keeper(r, err) < 0)
 		return -1;
+	if (make_room(r) < 0) /* from here on it must not be lacking */
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	pin = attach_pin(r->root);
 	rc = enter_program(r->root, &how, &p, err);
 	attach_unpin(&pin);
-	if (rc == 0 && add_mate(r, p) < 0) {
-		peer_close(p);
-		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	}
+	if (rc == 0)
+		add_mate(r, p);
 	return rc;
 }
 
@@ -331,6 +336,7 @@ void run_close(struct run *r, struct run_totals *out)
 	}
 	if (out != NULL)
 		*out = r->totals;
+	free(r->list);
 	free(r->mates);
 	free(r);
 }
