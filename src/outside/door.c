@@ -1,6 +1,7 @@
 /* outside/door.c - image and channel into a stopped process, and out. */
 #include "outside/door.h"
 
+#include "outside/blob.h"
 #include "outside/proc.h"
 #include "outside/rules.h"
 #include "outside/tracee.h"
@@ -8,10 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +22,6 @@
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
-
-extern const uint8_t blob_start[], blob_end[];
 
 #define PASSES "hark-visit" /* and its name in the target's maps: */
 #define LEFT   "/memfd:" PASSES " (deleted)"
@@ -39,11 +40,6 @@ _Static_assert(offsetof(struct wire_regs, gs) ==
 static uint64_t page_up(uint64_t v)
 {
 	return (v + WIRE_PAGE - 1) & ~(uint64_t)(WIRE_PAGE - 1);
-}
-
-static size_t blob_len(void)
-{
-	return (size_t)(blob_end - blob_start);
 }
 
 /* -- Life -- */
@@ -229,45 +225,63 @@ static int remote_close(struct door *d, int64_t fd, struct hark_err *err)
 			 0, 0, 0);
 }
 
-static int fill_image(int fd, struct hark_err *err)
+/* The image is in a file of hark's own already: the target opens that, if it
+ * may and sees the same /proc. What it gets is believed only if it is that
+ * file. */
+static int open_shared(struct door *d, int64_t *theirs)
 {
-	const int seals =
-	    F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	size_t done = 0;
+	char path[32], seen[64];
+	struct stat ours, got;
+	uint64_t at;
+	int64_t fd = -1;
+	int file = blob_file(d->name);
 
-	while (done < blob_len()) {
-		ssize_t n = pwrite(fd, blob_start + done, blob_len() - done,
-				   (off_t)done);
-
-		if (n <= 0)
-			return err_set(
-			    err, HARK_ENOMEM, errno,
-			    "cannot write the image: %s%s", strerror(errno),
-			    errno == EFBIG ? " (are hark's files limited? "
-					     "ulimit -f)"
-					   : "");
-		done += (size_t)n;
+	if (file < 0 || fstat(file, &ours) < 0 || !proc_same_ids(d->pid))
+		return -1;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), file);
+	if (gate_text(&d->gate, path, &at, NULL) < 0 ||
+	    gate_call(&d->gate, &fd, NULL, SYS_openat, (uint64_t)AT_FDCWD, at,
+		      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0,
+		      0) < 0 ||
+	    fd < 0)
+		return -1;
+	snprintf(seen, sizeof seen, "/proc/%d/fd/%d", d->pid, (int)fd);
+	if (stat(seen, &got) < 0 || got.st_dev != ours.st_dev ||
+	    got.st_ino != ours.st_ino) {
+		remote_close(d, fd, NULL);
+		return -1;
 	}
-	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
-		return err_set(err, HARK_EDENIED, errno,
-			       "cannot seal the image: %s", strerror(errno));
+	*theirs = fd;
 	return 0;
 }
 
-static int map_image(struct door *d, uint64_t name, struct hark_err *err)
+/* The image in a file of the target's own. */
+static int make_file(struct door *d, int64_t *theirs, struct hark_err *err)
 {
-	int64_t theirs = -1;
+	uint64_t name;
 	int ours = -1, rc = -1;
 
-	if (remote_memfd(d, name, &theirs, &ours, err) == 0 &&
-	    fill_image(ours, err) == 0 &&
-	    remote_map(d, theirs, page_up(blob_len()), PROT_READ | PROT_EXEC,
-		       &d->image, err) == 0) {
-		d->image_len = page_up(blob_len());
-		rc = 0;
-	}
+	if (gate_text(&d->gate, d->name, &name, err) == 0 &&
+	    remote_memfd(d, name, theirs, &ours, err) == 0)
+		rc = blob_fill(ours, err);
 	if (ours >= 0)
 		close(ours);
+	return rc;
+}
+
+static int map_image(struct door *d, struct hark_err *err)
+{
+	uint64_t len = page_up(blob_len());
+	int64_t theirs = -1;
+	int rc = -1;
+
+	if (((d->fresh && open_shared(d, &theirs) == 0) ||
+	     make_file(d, &theirs, err) == 0) &&
+	    remote_map(d, theirs, len, PROT_READ | PROT_EXEC, &d->image, err) ==
+		0) {
+		d->image_len = len;
+		rc = 0;
+	}
 	if (theirs >= 0 && remote_close(d, theirs, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	return rc;
@@ -283,15 +297,17 @@ static struct wire_geometry geometry_for(int n_threads)
 	};
 }
 
-static int map_channel(struct door *d, uint64_t name, struct hark_err *err)
+static int map_channel(struct door *d, struct hark_err *err)
 {
 	struct wire_geometry g = geometry_for(d->n_threads);
 	struct wire_control layout;
 	int64_t theirs = -1;
+	uint64_t name;
 	int ours = -1, rc = -1;
 
 	channel_layout(&g, &layout);
-	if (remote_memfd(d, name, &theirs, &ours, err) == 0 &&
+	if (gate_text(&d->gate, d->name, &name, err) == 0 &&
+	    remote_memfd(d, name, &theirs, &ours, err) == 0 &&
 	    drain_open(ours, &g, (uint32_t)d->pid, &d->drain, err) == 0 &&
 	    remote_map(d, theirs, layout.size, PROT_READ | PROT_WRITE,
 		       &d->channel, err) == 0) {
@@ -467,15 +483,13 @@ static int open_memory(struct door *d, struct hark_err *err)
 
 int door_enter(struct door *d, struct hark_err *err)
 {
-	uint64_t name;
-
 	if (open_memory(d, err) < 0)
 		return -1;
 	settle_registers(d);
 	if (find_gate(d, err) < 0 || borrow_thread(d, err) < 0)
 		return -1;
-	if (sweep(d, err) < 0 || gate_text(&d->gate, d->name, &name, err) < 0 ||
-	    map_image(d, name, err) < 0 || map_channel(d, name, err) < 0)
+	if ((!d->fresh && sweep(d, err) < 0) || map_image(d, err) < 0 ||
+	    map_channel(d, err) < 0)
 		return -1; /* door_leave undoes it */
 	return return_thread(d, err);
 }

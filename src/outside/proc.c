@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 96, TEXT_SIZE = 4096 };
@@ -101,6 +102,17 @@ pid_t proc_inner_id(pid_t pid, pid_t tid)
 		value = end == value ? NULL : end;
 	}
 	return (pid_t)id;
+}
+
+int proc_same_ids(pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[PATH_SIZE];
+
+	path_of(path, pid, 0, "ns/pid");
+	return stat(path, &theirs) == 0 &&
+	       stat("/proc/self/ns/pid", &ours) == 0 &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 int proc_cpu(pid_t pid)

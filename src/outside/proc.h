@@ -17,6 +17,9 @@ char proc_state(pid_t pid, pid_t tid);
 /* Its id in the innermost pid namespace that it lives in, or 0. */
 pid_t proc_inner_id(pid_t pid, pid_t tid);
 
+/* Does it number processes as hark does? */
+int proc_same_ids(pid_t pid);
+
 /* The CPU that a thread last ran on, or -1. */
 int proc_cpu(pid_t pid);
 
