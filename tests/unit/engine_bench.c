@@ -479,10 +479,7 @@ static void engine_caught(int sig, const siginfo_t *info, mcontext_t *m)
 	int64_t g[GREG_MAX];
 
 	memcpy(g, m->gregs, sizeof g);
-	if (!traced && rip >= (uint64_t)guest_copy_begin &&
-	    rip < (uint64_t)guest_copy_end) {
-		m->gregs[GREG_RIP] = (int64_t)engine_guard_exit();
-	} else if (!traced) {
+	if (!traced) {
 		faulted(sig, info, m);
 	} else {
 		int in_cache = cache_contains(bench.v->engine->cache, rip);
@@ -519,6 +516,16 @@ static void engine_enter(mcontext_t *m)
 
 /* -- Both -- */
 
+/* The engine tries what it may not be able to read. */
+static int is_guarded(int sig, const mcontext_t *m)
+{
+	uint64_t rip = (uint64_t)m->gregs[GREG_RIP];
+
+	return (sig == SIGSEGV || sig == SIGBUS) &&
+	       rip >= (uint64_t)guest_copy_begin &&
+	       rip < (uint64_t)guest_copy_end;
+}
+
 static void caught(int sig, siginfo_t *info, void *context)
 {
 	mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
@@ -529,6 +536,8 @@ static void caught(int sig, siginfo_t *info, void *context)
 			native_enter(m);
 		else
 			engine_enter(m);
+	} else if (is_guarded(sig, m)) {
+		m->gregs[GREG_RIP] = (int64_t)engine_guard_exit();
 	} else if (bench.mode == NATIVE) {
 		native_caught(sig, info, m);
 	} else if (bench.mode == ENGINE) {
