@@ -353,24 +353,31 @@ static uint64_t map_low(uint64_t len)
 	return 0;
 }
 
-/* BMI2's pext indexes the table with any number of bits; it is microcode on
- * AMD's families before 19h. The other way is a move of 16 bits. */
-static int has_fast_pext(void)
-{
-	uint32_t a, b, c, d, family;
+struct cpuid {
+	uint32_t a, b, c, d;
+};
 
-	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0));
-	if (a < 7)
-		return 0;
-	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
-	if (!(b & 1 << 8))
-		return 0;
-	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
-	if (b != 0x68747541) /* "Auth" */
-		return 1;
-	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(1));
-	family = (a >> 8 & 15) + (a >> 20 & 255);
-	return family >= 0x19;
+static struct cpuid cpuid(uint32_t leaf)
+{
+	struct cpuid r = {leaf, 0, 0, 0};
+
+	__asm__("cpuid" : "+a"(r.a), "=b"(r.b), "+c"(r.c), "=d"(r.d));
+	return r;
+}
+
+/* What is quick on this processor. BMI2's pext indexes the table with any
+ * number of bits, but is microcode on AMD's families before 19h; the other way
+ * is a move of 16 bits. `loop` is slow everywhere but on AMD's. */
+static void choose_ways(struct cache *c)
+{
+	enum { AUTH = 0x68747541, BMI2 = 1 << 8, ZEN3 = 0x19 };
+	struct cpuid zero = cpuid(0), one = cpuid(1);
+	uint32_t family = (one.a >> 8 & 15) + (one.a >> 20 & 255);
+	int amd = zero.b == AUTH;
+
+	c->by_pext = zero.a >= 7 && cpuid(7).b & BMI2 &&
+		     (!amd || family >= ZEN3);
+	c->by_loop = (uint32_t)amd;
 }
 
 static int start_table(struct cache *c)
@@ -380,7 +387,7 @@ static int start_table(struct cache *c)
 	if (at == 0)
 		return -1;
 	memory_note(c->memory, at, PAGE + (8ull << TABLE_BITS_MAX));
-	c->by_pext = (uint32_t)has_fast_pext();
+	choose_ways(c);
 	c->table_bits = c->by_pext ? TABLE_BITS_FIRST : 16;
 	c->table_mask = (uint64_t *)(at + PAGE - 64);
 	c->table = (uint64_t *)(at + PAGE);

@@ -88,6 +88,7 @@ struct cache {
 	uint64_t miss_entry;  /* what empty entries hold */
 	uint32_t table_bits, table_used, table_displaced;
 	uint32_t by_pext; /* how the table is indexed: see translate.c */
+	uint32_t by_loop; /* how indirect entries compare: likewise */
 	uint32_t n_regions;
 	uint32_t generation; /* counts the flushes */
 	uint32_t pad;

@@ -116,23 +116,24 @@ static uint8_t *take_cold(struct work *w, unsigned len)
 	return (uint8_t *)w->region->cold;
 }
 
-/* Where an exit leads until it is linked. One qword store sets both the
- * argument and the reason: EXIT_LINK is 0. */
+/* Where an exit leads until it is linked: mov qword gs:[VCPU_ARG], number;
+ * jmp *gs:[VCPU_LEAVE]. The one store sets both the argument and the reason:
+ * EXIT_LINK is 0. */
 static uint64_t put_stub(struct work *w, uint32_t number)
 {
+	static const uint8_t stub[STUB_LEN] = {
+	    0x65, 0x48, 0xc7, 0x04, 0x25, VCPU_ARG,   0, 0, 0, 0, 0, 0, 0,
+	    0x65, 0xff, 0x24, 0x25, VCPU_LEAVE, 0, 0, 0};
+	enum { NUMBER_AT = 9 };
 	uint8_t *at = take_cold(w, STUB_LEN);
-	struct x86_buf b = {.start = at,
-			    .at = at,
-			    .end = at + STUB_LEN,
-			    .pc = (uint64_t)at};
 
-	emit_mi(&b, EMIT_MOV, 8, x86_mem_seg(X86_GS, VCPU_ARG),
-		(int32_t)number);
-	emit_m(&b, EMIT_JMP, 8, x86_mem_seg(X86_GS, VCPU_LEAVE));
-	if (b.bad)
-		engine_die("no room for a stub");
+	__builtin_memcpy(at, stub, sizeof stub);
+	__builtin_memcpy(at + NUMBER_AT, &number, sizeof number);
 	return (uint64_t)at;
 }
+_Static_assert(EXIT_LINK == 0 && VCPU_REASON == VCPU_ARG + 4 &&
+		   VCPU_LEAVE < 256,
+	       "put_stub");
 
 /* A new exit to target; its rel32 is the last four bytes of the instruction
  * that `put` is about to write, or was. */
@@ -532,29 +533,48 @@ static void put_budget(struct work *w)
 
 /* -- The whole ------------------------------------------------------------- */
 
-/* Where indirect branches arrive: r10 is where they meant to go, r10 and rcx
- * are spilled. rcx can be tested without a flag. */
-static void put_lead(struct work *w, uint64_t pc)
+/* rcx = r10 + more */
+static void put_difference(struct x86_buf *b, uint64_t more)
 {
-	struct x86_buf *b = &w->hot;
-	uint8_t jrcxz_5[2] = {0xe3, 5};
-
-	piece_begin(w);
-	point(w, SIDE_TARGET | SIDE_R10 | SIDE_RCX);
-	if (0 - pc == (uint64_t)(int64_t)(int32_t)(0 - pc)) {
+	if ((int64_t)more == (int32_t)more) {
 		emit_rm(b, EMIT_LEA, 8, X86_RCX,
-			x86_mem_at(X86_R10, (int64_t)(0 - pc)));
+			x86_mem_at(X86_R10, (int64_t)more));
 	} else {
-		emit_set(b, X86_RCX, 0 - pc);
+		emit_set(b, X86_RCX, more);
 		emit_rm(b, EMIT_LEA, 8, X86_RCX,
 			x86_mem_index(X86_RCX, X86_R10, 0, 0));
 	}
-	emit_bytes(b, jrcxz_5, sizeof jrcxz_5);
-	emit_jmp(b, w->region->miss); /* 5 bytes */
+}
+
+/* Where indirect branches arrive: r10 is where they meant to go, r10 and rcx
+ * are spilled. rcx can be tested without a flag: `loop` falls through if it
+ * is 1, jrcxz jumps if it is 0. Where `loop` is quick, it is quicker: no jump
+ * is taken. */
+static uint64_t put_lead(struct work *w, uint64_t pc)
+{
+	struct x86_buf *b = &w->hot;
+	uint8_t loop_or_jrcxz[2] = {0xe3, 5};
+	uint64_t entry = emit_pc(b);
+
+	piece_begin(w);
+	point(w, SIDE_TARGET | SIDE_R10 | SIDE_RCX);
+	if (w->e->cache->by_loop) {
+		emit_jmp(b, w->region->miss); /* 5 bytes */
+		entry = emit_pc(b);
+		put_difference(b, 1 - pc);
+		loop_or_jrcxz[0] = 0xe2;
+		loop_or_jrcxz[1] = (uint8_t)(w->piece - (emit_pc(b) + 2));
+		emit_bytes(b, loop_or_jrcxz, 2);
+	} else {
+		put_difference(b, 0 - pc);
+		emit_bytes(b, loop_or_jrcxz, 2);
+		emit_jmp(b, w->region->miss); /* 5 bytes */
+	}
 	emit_rm(b, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
 	point(w, SIDE_TARGET | SIDE_R10);
 	emit_rm(b, EMIT_MOV, 8, X86_R10, spill(SPILL_R10));
 	piece_end(w, 0);
+	return entry;
 }
 
 static void put_all(struct work *w)
@@ -639,7 +659,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	struct guest_block g;
 	struct plan plan;
 	struct work w = {.e = e, .g = &g};
-	uint64_t room, entry, counted;
+	uint64_t room, entry, counted, lead = 0;
 	struct block *b;
 	uint32_t number;
 
@@ -652,7 +672,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 		       (e->flags & WIRE_RUN_COUNT ? BLOCK_STEPS_POPF : 0u));
 	begin(&w);
 	if (how->indirect)
-		put_lead(&w, how->pc);
+		lead = put_lead(&w, how->pc);
 	entry = emit_pc(&w.hot);
 	if (e->flags & WIRE_RUN_COUNT) {
 		w.plan = &plan;
@@ -667,7 +687,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 		return 0;
 	b->entry = entry;
 	b->counted = counted;
-	b->indirect = how->indirect ? b->start : 0;
+	b->indirect = lead;
 	b->guest_len = (uint16_t)g.len;
 	b->n_insns = (uint16_t)g.n;
 	b->state = (uint8_t)how->kind;
@@ -682,7 +702,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 int translate_indirect(struct engine *e, struct block *b)
 {
 	struct work w = {.e = e, .region = &e->cache->regions[b->region]};
-	struct block *lead;
+	uint64_t entry;
 	uint32_t number;
 
 	if (b->indirect != 0)
@@ -690,13 +710,12 @@ int translate_indirect(struct engine *e, struct block *b)
 	if (w.region->cold - w.region->hot < ROOM)
 		return -1;
 	begin(&w);
-	put_lead(&w, b->pc);
+	entry = put_lead(&w, b->pc);
 	piece_begin(&w);
 	emit_jmp(&w.hot, b->entry);
 	piece_end(&w, 0);
-	lead = finish(&w, b->pc, &number);
-	if (!lead)
+	if (!finish(&w, b->pc, &number))
 		return -1;
-	b->indirect = lead->start;
+	b->indirect = entry;
 	return 0;
 }
