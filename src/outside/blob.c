@@ -9,7 +9,7 @@
 
 size_t blob_len(void)
 {
-	return (size_t)(blob_end - blob_start);
+	return (size_t)((uintptr_t)blob_end - (uintptr_t)blob_start);
 }
 
 int blob_fill(int fd, struct hark_err *err)
