@@ -157,7 +157,7 @@ wait_for() {
 	return 1
 }
 
-plan 41
+plan 42
 for who in "" as_nobody; do
 	whose=${who:+ as nobody}
 	same "$who" "every kind of child$whose" ./family
@@ -212,6 +212,14 @@ fi
 try hark run ./traced
 like "a child that is traced already" "$out:$err" \
 	'^executed.status 0:hark: process [0-9]+ goes on natively: .*another debugger'
+printf '.globl _start\n_start: mov $1,%%eax\n mov $7,%%ebx\n int $0x80\n' >small.S
+if gcc -m32 -nostdlib -static small.S -o small 2>/dev/null && { ./small; [ $? = 7 ]; }; then
+	try hark run -- sh -c './small; echo $?; exec ./small'
+	like "a program for another processor" "$status:$out:$err" \
+		'^7:7:hark: process [0-9]+ goes on natively: it is not an x86-64 program'
+else
+	skip "a program for another processor" "none can be run here"
+fi
 if unshare -Urpf true 2>/dev/null; then
 	try timeout -s KILL 60 ./hark run --stats --json -- \
 		unshare -Urpf sh -c '/bin/echo one; /bin/echo two'
