@@ -37,8 +37,7 @@ static enum treat treat_special(const struct x86_insn *x)
 	switch (x->row->special) {
 	case X86_RDGSBASE:
 		return TREAT_RDGS;
-	case X86_WRGSBASE:
-		return TREAT_WRGS;
+	case X86_WRGSBASE: /* of an address that is none: a fault */
 	case X86_SETSEG:
 		return TREAT_STEP;
 	case X86_POPF:

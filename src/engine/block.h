@@ -19,8 +19,7 @@ enum treat {
 	TREAT_COPY,
 	TREAT_JCC,
 	TREAT_LOOP,
-	TREAT_RDGS, /* rdgsbase, wrgsbase: the program's gs is in the vcpu */
-	TREAT_WRGS,
+	TREAT_RDGS, /* rdgsbase: the program's gs is in the vcpu */
 	TREAT_POPF, /* copied, unless it sets the trap flag */
 	TREAT_JMP,
 	TREAT_CALL,

@@ -79,6 +79,13 @@ int place_is_call(uint64_t rip)
 	return within(rip, engine_call_check, engine_call_end);
 }
 
+int place_is_rest(uint64_t rip)
+{
+	return within(rip, engine_enter_begin, engine_enter_end) ||
+	       within(rip, step_enter_begin, step_enter_iret + 1) ||
+	       rip == (uint64_t)engine_resume;
+}
+
 int place_is_iret(uint64_t rip)
 {
 	return rip == (uint64_t)step_enter_iret;

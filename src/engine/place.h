@@ -10,6 +10,9 @@
 uint64_t place_call_end(void);
 /* Before it: in its window. */
 int place_is_call(uint64_t rip);
+/* Where all of the state is in the vcpu and nothing is half done: just before
+ * the dispatcher, or just behind it. */
+int place_is_rest(uint64_t rip);
 /* At the instruction that leaves for a native step. */
 int place_is_iret(uint64_t rip);
 

@@ -22,20 +22,41 @@ void plan_sum(const struct plan *p, unsigned from, unsigned to, uint64_t *cells)
 
 /* -- Counting -------------------------------------------------------------- */
 
+static void count_accesses(const uint8_t *code, const struct x86_insn *x,
+			   unsigned *loads, unsigned *stores)
+{
+	struct x86_access at[X86_ACCESS_MAX];
+	unsigned n = x86_accesses(code, x, at);
+
+	*loads = *stores = 0;
+	for (unsigned a = 0; a < n; a++) {
+		*loads += (at[a].access & X86_M_READ) != 0;
+		*stores += (at[a].access & X86_M_WRITE) != 0;
+	}
+}
+
 static void count_memory(const struct guest_block *g, unsigned k,
 			 struct plan *out)
 {
-	struct x86_access at[X86_ACCESS_MAX];
 	const struct guest_insn *i = &g->insns[k];
-	unsigned n = x86_accesses(g->bytes + i->off, &i->x, at);
-	unsigned loads = 0, stores = 0;
+	unsigned loads, stores;
 
-	for (unsigned a = 0; a < n; a++) {
-		loads += (at[a].access & X86_M_READ) != 0;
-		stores += (at[a].access & X86_M_WRITE) != 0;
-	}
+	count_accesses(g->bytes + i->off, &i->x, &loads, &stores);
 	plan_add(out, k, COUNT_LOADS, loads);
 	plan_add(out, k, COUNT_STORES, stores);
+}
+
+void count_one(const uint8_t *code, unsigned have, uint64_t *cells)
+{
+	unsigned loads, stores;
+	struct x86_insn x;
+
+	cells[COUNT_INSTRUCTIONS]++;
+	if (x86_decode(code, have, &x) != X86_OK)
+		return;
+	count_accesses(code, &x, &loads, &stores);
+	cells[COUNT_LOADS] += loads;
+	cells[COUNT_STORES] += stores;
 }
 
 /* Those that leave the cache for good are counted where they are done. */

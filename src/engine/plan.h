@@ -57,6 +57,8 @@ enum count_cell {
 	COUNT_MAX
 };
 void count_plan(const struct guest_block *g, struct plan *out);
+/* One instruction that was executed outside of the cache. */
+void count_one(const uint8_t *code, unsigned have, uint64_t *cells);
 
 /* Instructions first .. last - 1 are a run: entered at first, left at its end
  * only (or by a fault). The run that begins at first. */

@@ -342,11 +342,25 @@ static int deliver_at_call(struct caught *c)
 	return 1;
 }
 
+/* Behind sigreturn, for one: a program that is interrupted faster than signals
+ * can be held and delivered would never get any further. */
+static int deliver_at_rest(struct caught *c)
+{
+	struct vcpu *v = c->v;
+
+	if (v->held || !is_open(v, c->info->signo) ||
+	    !place_is_rest((uint64_t)c->uc->context.gregs[GREG_RIP]))
+		return 0;
+	v->step_kind = 0;
+	signal_deliver(c, c->info);
+	return 1;
+}
+
 static void arrived(struct caught *c, enum engine_place at)
 {
 	int64_t *g = c->uc->context.gregs;
 
-	if (deliver_at_call(c))
+	if (deliver_at_call(c) || deliver_at_rest(c))
 		return;
 	if (at == AT_WINDOW) {
 		hold_at_window(c);

@@ -274,6 +274,21 @@ static void give_back(struct engine *e, struct page *p)
 	e->space->n_taken--;
 }
 
+/* Another thread may have been first: then the program may write there, as far
+ * as is known, and trying again is all that is needed. If that is not true, it
+ * is not tried for ever. */
+static int was_given_back(struct vcpu *v, uint64_t address)
+{
+	enum { TRIES = 32 };
+	const struct range *r = range_at(v->engine->space, address);
+
+	if (!r || !(r->flags & SPACE_WRITE))
+		return 0;
+	v->retries = v->retry_at == address ? v->retries + 1 : 0;
+	v->retry_at = address;
+	return v->retries < TRIES;
+}
+
 int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
 {
 	struct engine *e = v->engine;
@@ -288,6 +303,8 @@ int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
 		p->by_itself |= page_of(pc) == p->address;
 		if (p->by_itself || ++p->faults >= PATIENCE)
 			p->state = PAGE_CHECKED;
+	} else if (p) {
+		mine = was_given_back(v, address);
 	}
 	engine_unlock(&e->lock);
 	return mine;

@@ -12,6 +12,7 @@
  * T2  A system call is never stepped: it would be the program's own. */
 #include "engine/signal_priv.h"
 
+#include "engine/plan.h"
 #include "engine/space.h"
 #include "inside/mem.h"
 
@@ -95,6 +96,15 @@ static void mend_pushed(const struct vcpu *v)
 	guest_copy(at, &byte, 1);
 }
 
+static void count_step(struct vcpu *v)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned len = sizeof code;
+
+	len -= (unsigned)guest_copy(code, (const void *)v->step_pc, len);
+	count_one(code, len, v->cells);
+}
+
 int step_caught(struct caught *c)
 {
 	struct vcpu *v = c->v;
@@ -111,6 +121,8 @@ int step_caught(struct caught *c)
 	signal_set_state(v, g);
 	if (done && kind == STEP_PUSHES_FLAGS && !trapped)
 		mend_pushed(v);
+	if (done && v->engine->flags & WIRE_RUN_COUNT)
+		count_step(v);
 	if (done && v->cs == CS_64)
 		space_learn(v->engine, v->step_pc);
 	return done && !trapped;

@@ -359,32 +359,31 @@ static void put_copy(struct work *w)
 	__builtin_memcpy(w->hot.at - x->len + x->disp_off, &rel, sizeof rel);
 }
 
-static void put_gs_base(struct work *w)
-{
-	unsigned width = w->i->x.rex & 8 ? 8 : 4, reg = w->i->x.rm;
-	struct x86_mem gs = x86_mem_seg(X86_GS, VCPU_GS);
-
-	if (w->i->treat == TREAT_RDGS) {
-		emit_rm(&w->hot, EMIT_MOV, width, reg, gs);
-		return;
-	}
-	if (width == 4)
-		emit_mi(&w->hot, EMIT_MOV, 4,
-			x86_mem_seg(X86_GS, VCPU_GS + 4), 0);
-	emit_mr(&w->hot, EMIT_MOV, width, gs, reg);
-}
-
-/* The flags are dead before popf; TF must not be set under our feet. */
+/* TF must not be set under our feet. Its bit of the word on the stack is
+ * looked at without a flag: it becomes bit 31 of ecx, all others fall off. */
 static void put_popf(struct work *w)
 {
-	enum { TF = 0x100 };
-	struct emit_label plain = {0};
+	static const uint8_t bswap_ecx[2] = {0x0f, 0xc9};
+	const struct x86_mem times8 = x86_mem_index(X86_NOREG, X86_RCX, 3, 0);
+	uint8_t jrcxz[2] = {0xe3, 0}, *field;
+	struct x86_buf *b = &w->hot;
 
-	emit_mi(&w->hot, EMIT_TEST, 4, x86_mem_at(X86_RSP, 0), TF);
-	emit_jcc8_label(&w->hot, X86_CC_E, &plain);
+	emit_mr(b, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
+	emit_rm(b, EMIT_MOVZX16, 4, X86_RCX, x86_mem_at(X86_RSP, 0));
+	point(w, SIDE_RCX);
+	emit_bytes(b, bswap_ecx, sizeof bswap_ecx); /* bit 8 is bit 16 now */
+	for (int k = 0; k < 5; k++)
+		emit_rm(b, EMIT_LEA, 4, X86_RCX, times8);
+	emit_bytes(b, jrcxz, sizeof jrcxz);
+	field = b->at - 1;
+	emit_rm(b, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	point(w, 0);
 	put_leave(w, w->pc, EXIT_STEP);
-	emit_bind(&w->hot, &plain);
-	emit_plain(&w->hot, EMIT_POPF);
+	*field = (uint8_t)(b->at - (field + 1));
+	point(w, SIDE_RCX);
+	emit_rm(b, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	point(w, 0);
+	emit_plain(b, EMIT_POPF);
 }
 
 static void put_insn(struct work *w)
@@ -406,8 +405,8 @@ static void put_insn(struct work *w)
 		put_loop(w, target);
 		break;
 	case TREAT_RDGS:
-	case TREAT_WRGS:
-		put_gs_base(w);
+		emit_rm(&w->hot, EMIT_MOV, w->i->x.rex & 8 ? 8 : 4,
+			w->i->x.rm, x86_mem_seg(X86_GS, VCPU_GS));
 		break;
 	case TREAT_POPF:
 		put_popf(w);
