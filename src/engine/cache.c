@@ -242,7 +242,7 @@ int cache_link(struct cache *c, uint32_t exit, uint32_t block)
 	struct block *b = cache_block(c, block);
 	int64_t distance = (int64_t)(b->entry - (x->site + 4));
 
-	if (b->state != BLOCK_LIVE || x->site == 0 ||
+	if (b->state == BLOCK_DEAD || x->site == 0 ||
 	    distance != (int32_t)distance)
 		return -1;
 	if (x->linked == block)
@@ -316,7 +316,7 @@ static void grow_table(struct cache *c)
 	for (uint32_t i = 1; i <= c->blocks.n; i++) {
 		struct block *b = cache_block(c, i);
 
-		if (b->state == BLOCK_LIVE && b->indirect != 0)
+		if (b->state != BLOCK_DEAD && b->indirect != 0)
 			put(c, b);
 	}
 	__atomic_store_n(c->table_mask, (1ull << bits) - 1, __ATOMIC_RELEASE);

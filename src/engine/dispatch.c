@@ -106,7 +106,7 @@ static uint32_t follow_indirect(struct vcpu *v)
 	if (number == 0)
 		return 0;
 	b = cache_block(e->cache, number);
-	if (b->state == BLOCK_LIVE && translate_indirect(e, b) == 0)
+	if (translate_indirect(e, b) == 0)
 		cache_publish(e->cache, b);
 	return number;
 }

@@ -66,6 +66,18 @@ static const uint8_t greg_of[16] = {
     GREG_R12, GREG_R13, GREG_R14, GREG_R15,
 };
 
+static void restore_flags(const struct vcpu *v, int64_t *gregs)
+{
+	enum { AH_FLAGS = 0xd5, OF = 0x800 }; /* SF ZF AF PF CF */
+	int64_t rax = gregs[GREG_RAX];
+	/* What seto made of it, or the addition that gives it back. */
+	int overflow = (rax & 0xff) == 1 || (rax & 0xff) == 0x80;
+
+	gregs[GREG_EFL] &= ~(int64_t)(AH_FLAGS | OF);
+	gregs[GREG_EFL] |= (rax >> 8 & AH_FLAGS) | (overflow ? OF : 0);
+	gregs[GREG_RAX] = (int64_t)v->spill[SPILL_ANY];
+}
+
 static void apply(const struct vcpu *v, const struct place *p, int64_t *gregs)
 {
 	unsigned what = p->point.what;
@@ -83,6 +95,8 @@ static void apply(const struct vcpu *v, const struct place *p, int64_t *gregs)
 		gregs[GREG_RCX] = (int64_t)v->spill[SPILL_RCX];
 	if (what & SIDE_REG)
 		gregs[greg_of[p->point.reg]] = (int64_t)v->spill[SPILL_ANY];
+	if (what & SIDE_FLAGS)
+		restore_flags(v, gregs);
 	if (what & SIDE_UNPUSH)
 		gregs[GREG_RSP] += 8;
 	gregs[GREG_RIP] = (int64_t)pc;

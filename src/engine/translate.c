@@ -441,6 +441,18 @@ static void put_insn(struct work *w)
 	}
 }
 
+/* al, ah -> flags; rax = what it was. 1 + 127 overflows. */
+static void put_flags_back(struct work *w)
+{
+	piece_begin(w);
+	point(w, SIDE_FLAGS);
+	emit_ri(&w->hot, EMIT_ADD, 1, X86_RAX, 0x7f);
+	emit_plain(&w->hot, EMIT_SAHF);
+	point_reg(w, SIDE_REG, X86_RAX);
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_RAX, spill(SPILL_ANY));
+	piece_end(w, 0);
+}
+
 /* -- What an instrument planned -------------------------------------------- */
 
 /* A handler may look at the flags when an instruction faults. */
@@ -576,6 +588,62 @@ static uint64_t put_lead(struct work *w, uint64_t pc)
 	return entry;
 }
 
+/* -- Code that may change unseen ------------------------------------------- */
+
+/* Back to the dispatcher, which will find out what has changed. */
+static uint64_t put_stale(struct work *w)
+{
+	enum { LEN = 80 };
+	uint8_t *at = take_cold(w, LEN);
+	struct work cold = {.hot = {.start = at,
+				    .at = at,
+				    .end = at + LEN,
+				    .pc = (uint64_t)at}};
+
+	put_flags_back(&cold);
+	put_leave(&cold, w->g->pc, EXIT_GO);
+	if (cold.hot.bad)
+		engine_die("no room for a stub");
+	return (uint64_t)at;
+}
+
+/* One comparison of 4, 2 or 1 bytes of code with what they were. */
+static unsigned put_compare(struct work *w, unsigned at, uint64_t stale)
+{
+	unsigned left = w->g->len - at, width = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+	int32_t was = 0;
+
+	__builtin_memcpy(&was, w->g->bytes + at, width);
+	emit_mi(&w->hot, EMIT_CMP, width, x86_mem_pc(w->g->pc + at),
+		width == 4 ? was : width == 2 ? (int16_t)was : (int8_t)was);
+	emit_jcc(&w->hot, X86_CC_NE, stale);
+	return width;
+}
+
+/* Compares the code with what was translated. Flags are kept in rax, rax in
+ * the vcpu. */
+static void put_check(struct work *w)
+{
+	enum { IN_A_PIECE = 12 };
+	uint64_t stale = put_stale(w);
+	unsigned at = 0;
+
+	piece_begin(w);
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), X86_RAX);
+	emit_plain(&w->hot, EMIT_LAHF);
+	point_reg(w, SIDE_REG, X86_RAX);
+	emit_setcc_r(&w->hot, X86_CC_O, X86_RAX);
+	piece_end(w, 0);
+	while (at < w->g->len) {
+		piece_begin(w);
+		point(w, SIDE_FLAGS);
+		for (int k = 0; k < IN_A_PIECE && at < w->g->len; k++)
+			at += put_compare(w, at, stale);
+		piece_end(w, 0);
+	}
+	put_flags_back(w);
+}
+
 static void put_all(struct work *w)
 {
 	const struct guest_block *g = w->g;
@@ -673,6 +741,8 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	if (how->indirect)
 		lead = put_lead(&w, how->pc);
 	entry = emit_pc(&w.hot);
+	if (how->kind == BLOCK_CHECKED)
+		put_check(&w);
 	if (e->flags & WIRE_RUN_COUNT) {
 		w.plan = &plan;
 		count_plan(&g, &plan);
