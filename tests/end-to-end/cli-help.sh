@@ -42,7 +42,7 @@ touch here.hark "with space"
 is "bash: commands" "$(in_bash hark doc)" "doctor "
 is "bash: all of them" "$(in_bash hark "" | wc -w)" \
 	"$(($(wc -w <<<"$commands") + 2))"
-is "bash: options" "$(in_bash hark run --n)" "--native "
+is "bash: options" "$(in_bash hark run --na)" "--native "
 is "bash: options after options" "$(in_bash hark run -q --color = never --fol)" \
 	"--follow "
 is "bash: choices" "$(in_bash hark run --color = a)" "always auto "
