@@ -21,6 +21,7 @@ int main(int argc, char **argv)
 		printf("%s %d\n", getenv("GUEST"), sigismember(&mask, SIGHUP));
 		return 9;
 	}
+	setenv("PATH", "/bin:/usr/bin", 1);
 	posix_spawnattr_init(&at);
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGHUP);
