@@ -157,7 +157,7 @@ wait_for() {
 	return 1
 }
 
-plan 42
+plan 46
 for who in "" as_nobody; do
 	whose=${who:+ as nobody}
 	same "$who" "every kind of child$whose" ./family
@@ -246,6 +246,24 @@ try timeout -s KILL 100 ./hark run --stats --json -- bash -c '
 	/bin/true; kill $(jobs -p); wait 2>/dev/null; exit 0'
 like "more programs than bells that can be waited for" "$err" \
 	'"programs":1[4-9][0-9],"programs_native":0,'
+
+# Signals that hark itself sends on the way in, and others that stop it.
+try timeout -s KILL 60 env --block-signal ./hark run --stats --json -- env true
+like "every signal is blocked" "$err" '"programs":2,"programs_native":0,'
+for signals in "URG" "WINCH CHLD URG" "STOP CONT"; do
+	: >storm
+	./hark run -q --stats --json ./exec_again 1 >storm 2>storm.err &
+	pid=$!
+	wait_for ready storm
+	child=$(pgrep -P $pid)
+	while kill -0 "$child" 2>/dev/null; do
+		for signal in $signals; do
+			kill "-$signal" "$child" 2>/dev/null
+		done
+	done
+	wait $pid
+	is "$signals during exec" "$?:$(tail -n 1 storm)" "0:generations many"
+done
 
 lived=0
 for i in 1 2 3 4 5; do
