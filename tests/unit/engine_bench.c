@@ -91,6 +91,19 @@ struct vcpu *bench_vcpu(struct engine *e)
 	return v;
 }
 
+void bench_other_ways(struct engine *e)
+{
+	enum { BITS = 16 };
+	struct cache *c = e->cache;
+
+	c->by_loop = !c->by_loop;
+	c->by_pext = 0;
+	c->table_bits = BITS;
+	*c->table_mask = (1u << BITS) - 1;
+	for (unsigned i = 0; i < 1u << BITS; i++)
+		c->table[i] = c->miss_entry;
+}
+
 static uint8_t *map_at(uint64_t at, uint64_t len, int prot)
 {
 	void *got = mmap((void *)at, len, prot,
@@ -157,7 +170,8 @@ static struct {
 	const struct bench_run *native;
 	const struct bench_how *how;
 	uint64_t seed, looked;
-	unsigned k;  /* the native state it is in */
+	unsigned k; /* the native state it is in */
+	unsigned interrupted;
 	int in_full; /* from cache to cache without short cuts */
 	const char *wrong;
 	char text[256];
@@ -313,6 +327,17 @@ static int one_in(unsigned n)
 	return n != 0 && bench_random(&bench.seed) % n == 0;
 }
 
+/* Not so often that the thread never gets anywhere. */
+static int interrupts(unsigned n)
+{
+	enum { ENOUGH = 40 };
+
+	if (bench.interrupted >= ENOUGH || !one_in(n))
+		return 0;
+	bench.interrupted++;
+	return 1;
+}
+
 /* The state goes to the vcpu, and the thread to the dispatcher. */
 static void throw_out(mcontext_t *m, int64_t *g)
 {
@@ -351,9 +376,9 @@ static void look(mcontext_t *m)
 	if (s.pc == bench.stop) {
 		memcpy(bench.run->cells, cells, sizeof cells);
 		leave(m);
-	} else if (one_in(bench.how->no_budget)) {
+	} else if (interrupts(bench.how->no_budget)) {
 		v->budget = 0;
-	} else if (one_in(bench.how->throw_out) &&
+	} else if (interrupts(bench.how->throw_out) &&
 		   engine_recover_now(v, now) == 0) {
 		throw_out(m, now);
 	}
@@ -615,7 +640,7 @@ const char *bench_translated(struct vcpu *v, const struct bench_place *p,
 	bench.native = native;
 	bench.how = how;
 	bench.seed = how->seed;
-	bench.k = 0;
+	bench.k = bench.interrupted = 0;
 	bench.wrong = NULL;
 	out->signo = 0;
 	bench.mode = ENGINE;
@@ -704,6 +729,8 @@ static int through_block(const struct bench_run *run, unsigned i,
 		    x86_target(g.bytes + x->off, &x->x, pc) == pc + x->x.len)
 			return -1;
 		i++;
+		if (x->treat == TREAT_STEP)
+			break; /* every round of it enters anew */
 		k += i < run->n && run->at[i].pc != pc;
 	}
 	return (int)i;

@@ -69,6 +69,9 @@ struct bench_how {
 /* An engine with its cache, its space and one vcpu. */
 struct engine *bench_engine(uint32_t flags);
 struct vcpu *bench_vcpu(struct engine *e);
+/* It translates as for another kind of processor: without pext (BMI2), and with
+ * a quick `loop` if this one's is slow. */
+void bench_other_ways(struct engine *e);
 
 /* Takes the signals for as long as the process lives. */
 void bench_open(void);

@@ -125,7 +125,6 @@ static const struct sample passes[] = {
     {3, {0x67, 0xe3, 0x10}, TREAT_LOOP},
     {4, {0xf3, 0x0f, 0xae, 0xc0}, TREAT_COPY}, /* rdfsbase */
     {4, {0xf3, 0x0f, 0xae, 0xc8}, TREAT_RDGS},
-    {4, {0xf3, 0x0f, 0xae, 0xd8}, TREAT_WRGS},
     {1, {0x9d}, TREAT_POPF},
     {1, {0x9c}, TREAT_COPY},
     {2, {0x65, 0x90}, TREAT_COPY},	 /* gs, but no memory */

@@ -350,19 +350,17 @@ START_TEST(killing_a_block_cuts_every_link_to_it_and_no_other)
 }
 END_TEST
 
-START_TEST(what_is_dead_checked_or_out_of_reach_is_not_linked)
+START_TEST(what_is_dead_or_out_of_reach_is_not_linked)
 {
-	uint32_t x, dead, checked, far;
+	uint32_t x, dead, far;
 
 	open_code();
 	make(pc_of(0), BLOCK_LIVE, 0);
 	x = exit_to(pc_of(1), 1);
 	dead = make(pc_of(1), BLOCK_LIVE, 0);
 	cache_kill(c, dead);
-	checked = make(pc_of(1), BLOCK_CHECKED, 0);
 	far = make((uint64_t)other.code, BLOCK_LIVE, 0);
 	ck_assert_int_eq(-1, cache_link(c, x, dead));
-	ck_assert_int_eq(-1, cache_link(c, x, checked));
 	ck_assert_int_eq(-1, cache_link(c, x, far));
 	ck_assert_uint_eq(cache_exit(c, x)->stub, leads_to(x));
 }
@@ -569,7 +567,7 @@ static TCase *blocks(void)
 	tcase_add_test(t, there_is_no_block_elsewhere);
 	tcase_add_test(t, an_exit_leads_to_its_stub_until_it_is_linked);
 	tcase_add_test(t, killing_a_block_cuts_every_link_to_it_and_no_other);
-	tcase_add_test(t, what_is_dead_checked_or_out_of_reach_is_not_linked);
+	tcase_add_test(t, what_is_dead_or_out_of_reach_is_not_linked);
 	return t;
 }
 

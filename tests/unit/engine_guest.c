@@ -304,8 +304,8 @@ static void put_stack(struct gen *g)
 
 static void put_flags(struct gen *g)
 {
-	uint32_t flags = (uint32_t)bench_random(&g->seed) &
-			 (X86_FLAGS_STATUS | X86_DF | 1 << 21);
+	uint32_t flags =
+	    (uint32_t)bench_random(&g->seed) & (X86_FLAGS_STATUS | X86_DF);
 
 	if (!(g->may & GUEST_POPF)) {
 		emit_plain(&g->b, roll(g, 2) ? EMIT_LAHF : EMIT_SAHF);
@@ -314,6 +314,17 @@ static void put_flags(struct gen *g)
 	}
 	emit_push_i(&g->b, (int32_t)flags | 0x202);
 	emit_plain(&g->b, EMIT_POPF);
+}
+
+/* rep lodsq from gs: stepped, round by round. */
+static void put_gs_string(struct gen *g)
+{
+	static const uint8_t code[] = {0xfc, 0x65, 0xf3, 0x48, 0xad};
+
+	emit_set(&g->b, X86_RSI, roll(g, 1000));
+	emit_set(&g->b, X86_RCX, roll(g, 4));
+	emit_bytes(&g->b, code, sizeof code);
+	set_ptr(g);
 }
 
 static void put_gs(struct gen *g)
@@ -333,6 +344,8 @@ static void put_gs(struct gen *g)
 		return;
 	emit_rm(&g->b, EMIT_ADD, 8, any_reg(g),
 		x86_mem_seg(X86_GS, roll(g, 100)));
+	if (g->may & GUEST_ROUNDS && roll(g, 3) == 0)
+		put_gs_string(g);
 }
 
 static void put_string(struct gen *g)

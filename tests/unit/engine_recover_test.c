@@ -27,9 +27,21 @@ static struct bench_place places[HOMES];
 static unsigned n_places;
 static struct bench_run native, translated;
 
+/* With flags of the engine. */
+enum {
+	OTHER_WAYS = 1 << 30,
+	UNSEEN = 1 << 29, /* the engine is not told that code changes */
+};
+static uint32_t bench_flags;
+
 static struct vcpu *open_bench(uint32_t flags)
 {
-	struct vcpu *v = bench_vcpu(bench_engine(flags));
+	struct vcpu *v =
+	    bench_vcpu(bench_engine(flags & ~(OTHER_WAYS | UNSEEN)));
+
+	bench_flags = flags;
+	if (flags & OTHER_WAYS)
+		bench_other_ways(v->engine);
 
 	bench_open();
 	n_places = HOMES - BENCH_SHADOW; /* not at the low one */
@@ -41,12 +53,15 @@ static struct vcpu *open_bench(uint32_t flags)
 /* The code has changed: as if the program had mapped it anew. */
 static void renew(struct engine *e, const struct bench_place *p)
 {
-	uint64_t start = (uint64_t)p->code;
+	uint64_t start = (uint64_t)p->code, stack = (uint64_t)p->stack;
+	struct translate_how how = {.pc = start};
 
+	if (bench_flags & UNSEEN && space_prepare(e, &how) == 0)
+		return;
 	space_forget(e, start, start + BENCH_CODE);
-	space_add(e, start, start + BENCH_CODE, 0);
-	space_add(e, (uint64_t)p->stack, (uint64_t)p->stack + BENCH_STACK,
-		  SPACE_SHARED);
+	space_add(e, start, start + BENCH_CODE,
+		  bench_flags & UNSEEN ? SPACE_SHARED : 0);
+	space_add(e, stack, stack + BENCH_STACK, SPACE_SHARED);
 }
 
 static const char *check_cells(const struct bench_place *p)
@@ -134,33 +149,43 @@ static void random_programs(uint32_t flags, unsigned may, struct bench_how how)
 
 START_TEST(every_host_instruction_shows_a_state_of_the_program)
 {
-	random_programs(0, GUEST_GS, (struct bench_how){0});
+	random_programs(0, GUEST_POPF | GUEST_GS | GUEST_ROUNDS,
+			(struct bench_how){0});
 }
 END_TEST
 
 START_TEST(a_thread_taken_out_of_the_cache_anywhere_goes_on_as_if_it_had_not)
 {
-	random_programs(0, GUEST_GS, (struct bench_how){.throw_out = 6});
+	random_programs(OTHER_WAYS, GUEST_POPF | GUEST_GS | GUEST_ROUNDS,
+			(struct bench_how){.throw_out = 6});
 }
 END_TEST
 
 START_TEST(a_fault_shows_the_state_before_its_instruction)
 {
-	random_programs(0, GUEST_GS | GUEST_FAULTS,
+	random_programs(0, GUEST_POPF | GUEST_GS | GUEST_FAULTS,
 			(struct bench_how){.throw_out = 50});
+}
+END_TEST
+
+START_TEST(code_that_changes_unseen_is_what_it_is_now)
+{
+	random_programs(UNSEEN, GUEST_POPF | GUEST_GS | GUEST_FAULTS,
+			(struct bench_how){.throw_out = 30});
 }
 END_TEST
 
 START_TEST(what_is_counted_is_what_is_executed)
 {
-	random_programs(WIRE_RUN_COUNT, GUEST_FAULTS,
+	random_programs(WIRE_RUN_COUNT, GUEST_POPF | GUEST_GS | GUEST_FAULTS,
 			(struct bench_how){.dead_flags = 1});
 }
 END_TEST
 
 START_TEST(nothing_is_counted_twice_when_the_budget_runs_out)
 {
-	random_programs(WIRE_RUN_COUNT, GUEST_FAULTS,
+	random_programs(WIRE_RUN_COUNT | OTHER_WAYS,
+			GUEST_POPF | GUEST_GS | GUEST_FAULTS,
 			(struct bench_how){
 			    .dead_flags = 1, .no_budget = 10, .throw_out = 10});
 }
@@ -196,7 +221,8 @@ static void check_cases(put_case *put, unsigned n, uint32_t flags,
 	struct vcpu *v = open_bench(flags);
 
 	for (unsigned i = 0; i < n * at_homes; i++) {
-		struct bench_how how = {.seed = i, .dead_flags = flags != 0};
+		struct bench_how how = {.seed = i,
+					.dead_flags = flags & WIRE_RUN_COUNT};
 		const struct bench_place *p = &places[(i + i / n) % n_places];
 		unsigned k = i % n, len = write_case(p, put, k);
 		const char *wrong;
@@ -208,7 +234,7 @@ static void check_cases(put_case *put, unsigned n, uint32_t flags,
 	}
 }
 
-static const uint32_t both[] = {0, WIRE_RUN_COUNT};
+static const uint32_t both[] = {OTHER_WAYS, WIRE_RUN_COUNT};
 
 /* The word that a branch goes through, and one that it must not. */
 static void put_word(struct x86_buf *b, struct x86_mem mem,
@@ -621,6 +647,7 @@ Suite *engine_recover_suite(void)
 	    random,
 	    a_thread_taken_out_of_the_cache_anywhere_goes_on_as_if_it_had_not);
 	tcase_add_test(random, a_fault_shows_the_state_before_its_instruction);
+	tcase_add_test(random, code_that_changes_unseen_is_what_it_is_now);
 	tcase_add_test(random, what_is_counted_is_what_is_executed);
 	tcase_add_test(random,
 		       nothing_is_counted_twice_when_the_budget_runs_out);
