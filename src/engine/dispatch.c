@@ -160,6 +160,11 @@ static void do_syscall(struct vcpu *v)
 		count_insn(v, COUNT_SYSCALLS);
 }
 
+static int is_canonical(uint64_t pc)
+{
+	return (uint64_t)((int64_t)(pc << 16) >> 16) == pc;
+}
+
 void engine_dispatch(struct vcpu *v)
 {
 	const int64_t plenty = 1ll << 62;
@@ -169,6 +174,10 @@ void engine_dispatch(struct vcpu *v)
 	v->budget = plenty;
 	if (why == EXIT_LINK)
 		v->pc = cache_exit(v->engine->cache, v->exit_arg)->target;
+	if (why == EXIT_INDIRECT && !is_canonical(v->pc)) {
+		engine_unbranch(v);
+		why = EXIT_STEP; /* it faults again, by itself */
+	}
 	v->exit_reason = EXIT_GO;
 	__atomic_store_n(&v->enter, 0, __ATOMIC_RELEASE);
 	for (;;) {

@@ -171,6 +171,38 @@ uint64_t engine_pc_of(struct vcpu *v, uint64_t host)
 	return find(v, host, &p) ? p.pc : 0;
 }
 
+/* pc of the last instruction of a block. */
+static uint64_t last_pc(const struct block *b)
+{
+	struct place p;
+	uint64_t pc = b->pc;
+
+	for (unsigned off = 0; off < b->len; off++) {
+		find_piece(b, off, &p);
+		if (p.guest_len != 0)
+			pc = p.pc;
+	}
+	return pc;
+}
+
+void engine_unbranch(struct vcpu *v)
+{
+	enum { RSP = 4 };
+	const struct block *b = cache_block(v->engine->cache, v->source);
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = sizeof code;
+	struct x86_insn x;
+
+	v->pc = last_pc(b);
+	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
+	if (x86_decode(code, have, &x) != X86_OK)
+		return;
+	if (x.row->flow == X86_CALL_IND)
+		v->gpr[RSP] += 8;
+	if (x.row->flow == X86_RET)
+		v->gpr[RSP] -= 8 + (uint64_t)(uint16_t)x86_imm(code, &x);
+}
+
 void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX])
 {
 	for (unsigned i = 0; i < 16; i++)

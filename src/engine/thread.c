@@ -387,7 +387,8 @@ static int64_t do_thread(struct vcpu *v, struct birth *p)
 	}
 	birth_stack(p, child);
 	answer = thread_clone_native(p->nr, p->args, child);
-	if (answer < 0 || child->is_vfork)
+	/* If nobody waited for it, its slot may be another's already. */
+	if (answer < 0 || (p->flags & CLONE_VFORK_))
 		thread_free(child);
 	return answer;
 }

@@ -15,6 +15,10 @@
  * compares r10 with its own pc and gives r10 and rcx back. All of it leaves
  * the flags alone (pext, lea, jrcxz), for nobody knows who wants them.
  *
+ * A branch to an address that is none (not canonical) faults itself, before it
+ * has done anything. That is found out too late, so each look-up notes the
+ * block it comes from.
+ *
  * T1  At each host instruction the program's state can be had from the
  *     machine's, the vcpu's spill words and the side table.
  * T2  Whatever faults does so at a host instruction whose state is the
@@ -40,6 +44,7 @@ struct work {
 	struct guest_block *g;	/* borrowed */
 	const struct guest_insn *i; /* borrowed: being translated */
 	uint64_t pc;		/* of it */
+	uint32_t number;	/* that the block will have */
 	struct x86_buf hot;
 	uint64_t piece; /* where the piece began */
 	uint8_t points; /* written for it */
@@ -233,6 +238,8 @@ static void put_call(struct work *w, uint64_t target)
 
 static void put_spills(struct work *w)
 {
+	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_SOURCE),
+		(int32_t)w->number);
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_R10), X86_R10);
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
 }
@@ -733,6 +740,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	w.region = cache_region(e, how->pc, ROOM);
 	if (!w.region)
 		return 0;
+	w.number = e->cache->blocks.n + 1;
 	room = w.region->cold - w.region->hot;
 	block_form(&g, how->pc, how->limit,
 		   how->block_flags |

@@ -36,6 +36,7 @@
 #define VCPU_WHERE  228
 #define VCPU_BUDGET 232
 #define VCPU_MISS   240
+#define VCPU_SOURCE 248
 #define VCPU_CELLS  256
 
 #define SLOT_SIZE   0x20000 /* vcpu, signal stack, engine stack */
@@ -110,7 +111,8 @@ struct vcpu {
 	uint32_t where; /* enum vcpu_where */
 	int64_t budget; /* counts down at superblock entries, if planned */
 	uint64_t miss;	/* engine_miss: the indirect table's way out */
-	uint64_t reserved;
+	uint32_t source; /* block whose last instruction branched here */
+	uint32_t reserved;
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -165,6 +167,7 @@ VCPU_AT(held, VCPU_HELD);
 VCPU_AT(where, VCPU_WHERE);
 VCPU_AT(budget, VCPU_BUDGET);
 VCPU_AT(miss, VCPU_MISS);
+VCPU_AT(source, VCPU_SOURCE);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_VCPU, "vcpu.h");
 
