@@ -22,6 +22,7 @@
 #include "engine/bpf.h"
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
+#include "engine/memory.h"
 #include "inside/sys.h"
 
 struct filter {
@@ -241,7 +242,8 @@ static int asks_others(const struct filter *f)
 }
 
 /* The filter that the program describes at address; a negative errno. */
-static int64_t read_filter(uint64_t address, struct filter **out)
+static int64_t read_filter(struct memory *m, uint64_t address,
+			   struct filter **out)
 {
 	struct {
 		uint16_t n, pad[3];
@@ -249,27 +251,26 @@ static int64_t read_filter(uint64_t address, struct filter **out)
 	} from;
 	struct filter *f;
 	uint64_t len;
-	int64_t at;
+	int64_t answer;
 
 	if (guest_copy(&from, (const void *)address, sizeof from) != 0)
 		return -ERR_FAULT;
 	if (from.n == 0 || from.n > BPF_MAX)
 		return -ERR_INVAL;
 	len = from.n * sizeof(struct bpf_insn);
-	at = sys_map(0, sizeof *f + len, SYS_PROT_READ | SYS_PROT_WRITE, 0);
-	if (sys_failed(at))
+	f = memory_map(m, sizeof *f + len);
+	if (!f)
 		return -ERR_NOMEM;
-	f = (struct filter *)at;
 	f->n = from.n;
 	if (guest_copy(f->code, (const void *)from.code, len) != 0)
-		at = -ERR_FAULT;
+		answer = -ERR_FAULT;
 	else
-		at = bpf_check(f->code, f->n) < 0 ? -ERR_INVAL : 0;
-	if (at == 0)
+		answer = bpf_check(f->code, f->n) < 0 ? -ERR_INVAL : 0;
+	if (answer == 0)
 		*out = f;
 	else
-		sys_unmap((uint64_t)f, sizeof *f + len);
-	return at;
+		memory_unmap(m, f, sizeof *f + len);
+	return answer;
 }
 
 static int is_older(const struct filter *a, const struct filter *b)
@@ -322,7 +323,7 @@ static int64_t set_filter(struct vcpu *v, const struct call *c, uint32_t flags,
 
 	if (v->seccomp == MODE_STRICT || (flags & ~(uint32_t)FLAGS_KNOWN))
 		return -ERR_INVAL;
-	answer = read_filter(address, &f);
+	answer = read_filter(v->engine->memory, address, &f);
 	if (answer != 0)
 		return answer;
 	if ((flags & FLAG_LISTENER) || asks_others(f))
@@ -331,7 +332,8 @@ static int64_t set_filter(struct vcpu *v, const struct call *c, uint32_t flags,
 		answer = -ERR_ACCES;
 	else
 		return add_filter(v, f, flags);
-	sys_unmap((uint64_t)f, sizeof *f + f->n * sizeof f->code[0]);
+	memory_unmap(v->engine->memory, f,
+		     sizeof *f + f->n * sizeof f->code[0]);
 	return answer;
 }
 

@@ -8,12 +8,13 @@
  * Threads: one lock; handlers take it only where no lock can be held. */
 #include "engine/sighand.h"
 
+#include "engine/memory.h"
 #include "inside/sys.h"
 
 extern const uint8_t engine_handler[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_restorer[] __attribute__((visibility("hidden")));
 
-enum { SET_SIZE = 8, PAGE = 4096 };
+enum { SET_SIZE = 8 };
 
 static int64_t native_action(int sig, const struct sig_action *new,
 			     struct sig_action *out)
@@ -51,21 +52,20 @@ static void install(const struct sig_action *a, int sig)
 	native_action(sig, &native, 0);
 }
 
-static struct sighand *sighand_new(void)
+static struct sighand *sighand_new(struct memory *m)
 {
-	int64_t at = sys_map(0, PAGE, SYS_PROT_READ | SYS_PROT_WRITE, 0);
-	struct sighand *s = (void *)at;
+	struct sighand *s = memory_map(m, sizeof *s);
 
-	_Static_assert(sizeof *s <= PAGE, "one page");
-	if (sys_failed(at))
+	if (!s)
 		return 0;
 	s->refs = 1;
+	s->memory = m;
 	return s;
 }
 
-struct sighand *sighand_start(void)
+struct sighand *sighand_start(struct memory *m)
 {
-	struct sighand *s = sighand_new();
+	struct sighand *s = sighand_new(m);
 
 	if (!s)
 		return 0;
@@ -79,7 +79,7 @@ struct sighand *sighand_start(void)
 
 struct sighand *sighand_copy(struct sighand *from)
 {
-	struct sighand *s = sighand_new();
+	struct sighand *s = sighand_new(from->memory);
 
 	if (!s)
 		return 0;
@@ -99,7 +99,7 @@ struct sighand *sighand_share(struct sighand *s)
 void sighand_drop(struct sighand *s)
 {
 	if (s && __atomic_fetch_sub(&s->refs, 1, __ATOMIC_ACQ_REL) == 1)
-		sys_unmap((uint64_t)s, PAGE);
+		memory_unmap(s->memory, s, sizeof *s);
 }
 
 void sighand_clear(struct sighand *s)

@@ -12,11 +12,12 @@
 struct sighand {
 	struct engine_lock lock;
 	uint32_t refs;
+	struct memory *memory; /* borrowed: where it is from */
 	struct sig_action action[SIG_MAX]; /* of signal i + 1 */
 };
 
 /* Takes over the dispositions that the process has. NULL: no memory. */
-struct sighand *sighand_start(void);
+struct sighand *sighand_start(struct memory *m);
 /* A copy, for a process that shares memory but not dispositions. */
 struct sighand *sighand_copy(struct sighand *from);
 struct sighand *sighand_share(struct sighand *s);

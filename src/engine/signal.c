@@ -387,7 +387,7 @@ static void note_trap(struct vcpu *v, const int64_t *g)
 
 static void fault_in_cache(struct caught *c)
 {
-	enum { WRITE = 2 };
+	enum { WRITE = 2, CODE_ACCESS = 2 };
 	struct vcpu *v = c->v;
 	int64_t *g = c->uc->context.gregs;
 	uint64_t host = (uint64_t)g[GREG_RIP];
@@ -396,8 +396,8 @@ static void fault_in_cache(struct caught *c)
 	if (engine_recover(v, g) < 0)
 		fault_in_engine(c);
 	signal_set_state(v, g);
-	if (info.signo == SIG_SEGV && (g[GREG_ERR] & WRITE) &&
-	    space_give_back(v, info.addr, v->pc)) {
+	if (info.signo == SIG_SEGV && info.code == CODE_ACCESS &&
+	    (g[GREG_ERR] & WRITE) && space_give_back(v, info.addr, v->pc)) {
 		signal_go_on(c);
 		return;
 	}
@@ -574,7 +574,7 @@ int signal_start(struct vcpu *v, uint64_t mask)
 	v->altstack.size = stack.size;
 	v->altstack.flags = stack.flags & STACK_AUTODISARM;
 	v->mask = mask & ~SIG_UNBLOCKABLE;
-	v->sighand = sighand_start();
+	v->sighand = sighand_start(v->engine->memory);
 	if (!v->sighand)
 		return -1;
 	native_stack(v);
