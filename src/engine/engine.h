@@ -105,6 +105,9 @@ int64_t engine_guest_call(struct vcpu *v, int64_t nr, const uint64_t args[6]);
  * could not be copied (a fault stops it). */
 uint64_t guest_copy(void *to, const void *from, uint64_t len);
 
+/* 0 if the byte can be written; it is not changed. */
+int guest_touch(uint64_t address);
+
 /* The loop: makes the vcpu ready to enter the cache at .pc. */
 void engine_dispatch(struct vcpu *v);
 

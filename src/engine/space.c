@@ -268,25 +268,11 @@ void space_learn(struct engine *e, uint64_t pc)
 
 static void give_back(struct engine *e, struct page *p)
 {
-	protect(p->address, SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC);
+	/* In this order: once it can be written, nobody finds the old code. */
 	kill_blocks(e, p);
+	protect(p->address, SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC);
 	p->state = PAGE_PLAIN;
 	e->space->n_taken--;
-}
-
-/* Another thread may have been first: then the program may write there, as far
- * as is known, and trying again is all that is needed. If that is not true, it
- * is not tried for ever. */
-static int was_given_back(struct vcpu *v, uint64_t address)
-{
-	enum { TRIES = 32 };
-	const struct range *r = range_at(v->engine->space, address);
-
-	if (!r || !(r->flags & SPACE_WRITE))
-		return 0;
-	v->retries = v->retry_at == address ? v->retries + 1 : 0;
-	v->retry_at = address;
-	return v->retries < TRIES;
 }
 
 int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
@@ -304,7 +290,8 @@ int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
 		if (p->by_itself || ++p->faults >= PATIENCE)
 			p->state = PAGE_CHECKED;
 	} else if (p) {
-		mine = was_given_back(v, address);
+		/* Another thread may have been first. */
+		mine = guest_touch(address) == 0;
 	}
 	engine_unlock(&e->lock);
 	return mine;
