@@ -12,7 +12,7 @@ enum {
 	TABLE_BITS_FIRST = 12,
 	TABLE_BITS_MAX = 18,
 	SLOTS_FIRST = 1 << 12,
-	ORDER_BYTES = REGION_SIZE / 32 * 4, /* no block is shorter */
+	BLOCK_BYTES_MIN = 16, /* no block is shorter: each is aligned */
 };
 
 /* No block starts there: the last byte of all. */
@@ -87,24 +87,48 @@ static void put_stubs(struct region *r)
 	r->hot = r->base + 64;
 }
 
+static uint64_t limit_of(unsigned what)
+{
+	enum { NR_GETRLIMIT = 97 };
+	uint64_t limit[2] = {~0ull, ~0ull};
+
+	sys_call3(NR_GETRLIMIT, what, (uint64_t)limit, 0);
+	return limit[0];
+}
+
+/* All of a region counts where address space is limited. */
+static uint64_t region_size(void)
+{
+	enum { LIMIT_DATA = 2, LIMIT_AS = 9, SHARE = 32 };
+	uint64_t as = limit_of(LIMIT_AS), data = limit_of(LIMIT_DATA);
+	uint64_t most = (as < data ? as : data) / SHARE, size = REGION_SIZE;
+
+	while (size > REGION_SIZE / 64 && size > most)
+		size /= 2;
+	return size;
+}
+
 static struct region *new_region(struct engine *e, uint64_t pc)
 {
 	struct cache *c = e->cache;
 	struct region *r = &c->regions[c->n_regions];
-	uint64_t size = REGION_SIZE;
+	uint64_t size = region_size();
 	int64_t at = -1;
 
 	if (c->n_regions == CACHE_REGIONS)
 		return 0;
-	r->order = memory_map(c->memory, ORDER_BYTES);
-	if (!r->order)
-		return 0;
-	while (at < 0 && size >= REGION_SIZE / 32) {
+	while (at < 0 && size >= REGION_SIZE / 64) {
 		at = map_region(pc, size);
 		size /= at < 0 ? 2 : 1;
 	}
 	if (at < 0)
 		return 0;
+	r->order = memory_map(c->memory, size / BLOCK_BYTES_MIN *
+					     sizeof *r->order);
+	if (!r->order) {
+		sys_unmap((uint64_t)at, size);
+		return 0;
+	}
 	memory_note(c->memory, (uint64_t)at, size);
 	r->base = (uint64_t)at;
 	r->size = size;

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 
 #include "engine/cache.h"
+#include "engine/call_priv.h"
 #include "engine/plan.h"
 #include "engine/space.h"
 #include "engine/translate.h"
@@ -39,21 +40,23 @@ static uint64_t now_ns(void)
 	return ts[0] * 1000000000 + ts[1];
 }
 
-/* Too much code: start anew, if the others let us. */
-static void keep_small(struct vcpu *v)
+/* Starts anew with an empty cache, if the others let us. */
+static int empty(struct vcpu *v)
 {
-	struct engine *e = v->engine;
-
-	if (e->cache->used < CACHE_LIMIT || cache_flush(e, v) < 0)
-		return;
-	space_uncover(e);
+	if (cache_flush(v->engine, v) < 0)
+		return -1;
+	space_uncover(v->engine);
+	return 0;
 }
 
-static uint32_t make_block(struct engine *e, struct translate_how *how)
+static uint32_t make_block(struct vcpu *v, const struct translate_how *how)
 {
+	struct engine *e = v->engine;
 	uint64_t begun = e->flags & WIRE_RUN_TIME ? now_ns() : 0;
 	uint32_t number = translate(e, how);
 
+	if (number == 0 && empty(v) == 0)
+		number = translate(e, how);
 	if (number == 0 || space_cover(e, number) < 0)
 		engine_die("no memory for translated code");
 	if (begun != 0 && e->run)
@@ -62,10 +65,11 @@ static uint32_t make_block(struct engine *e, struct translate_how *how)
 }
 
 /* The block for pc, made if need be; 0: pc is no code. */
-static uint32_t block_for(struct engine *e, uint64_t pc, int indirect)
+static uint32_t block_for(struct vcpu *v, int indirect)
 {
-	struct translate_how how = {.pc = pc, .indirect = (uint8_t)indirect};
-	uint32_t number = cache_find(e->cache, pc);
+	struct engine *e = v->engine;
+	struct translate_how how = {.pc = v->pc, .indirect = (uint8_t)indirect};
+	uint32_t number = cache_find(e->cache, v->pc);
 
 	if (number != 0) {
 		struct block *b = cache_block(e->cache, number);
@@ -81,7 +85,7 @@ static uint32_t block_for(struct engine *e, uint64_t pc, int indirect)
 	}
 	if (space_prepare(e, &how) < 0)
 		return 0;
-	return make_block(e, &how);
+	return make_block(v, &how);
 }
 
 /* -- Reasons --------------------------------------------------------------- */
@@ -90,7 +94,7 @@ static uint32_t block_for(struct engine *e, uint64_t pc, int indirect)
 static uint32_t follow_link(struct vcpu *v)
 {
 	struct engine *e = v->engine;
-	uint32_t number = block_for(e, v->pc, 0);
+	uint32_t number = block_for(v, 0);
 
 	if (number != 0 && v->generation == e->cache->generation)
 		cache_link(e->cache, v->exit_arg, number);
@@ -100,7 +104,7 @@ static uint32_t follow_link(struct vcpu *v)
 static uint32_t follow_indirect(struct vcpu *v)
 {
 	struct engine *e = v->engine;
-	uint32_t number = block_for(e, v->pc, 1);
+	uint32_t number = block_for(v, 1);
 	struct block *b;
 
 	if (number == 0)
@@ -126,13 +130,14 @@ static int find_entry(struct vcpu *v, enum vcpu_exit why)
 	uint32_t number;
 
 	engine_lock(&e->lock);
-	keep_small(v);
+	if (e->cache->used >= CACHE_LIMIT)
+		empty(v);
 	if (why == EXIT_LINK)
 		number = follow_link(v);
 	else if (why == EXIT_INDIRECT)
 		number = follow_indirect(v);
 	else
-		number = block_for(e, v->pc, 0);
+		number = block_for(v, 0);
 	if (number != 0)
 		v->enter = cache_block(e->cache, number)->entry;
 	if (v->generation != e->cache->generation) {
@@ -143,21 +148,20 @@ static int find_entry(struct vcpu *v, enum vcpu_exit why)
 	return number != 0;
 }
 
-/* An instruction outside of the cache: see plan.h. */
-static void count_insn(struct vcpu *v, enum count_cell as)
-{
-	v->cells[COUNT_INSTRUCTIONS]++;
-	if (as != COUNT_INSTRUCTIONS)
-		v->cells[as]++;
-}
-
 static void do_syscall(struct vcpu *v)
 {
 	uint64_t pc = v->pc;
 
+	/* It may not come back; and what is killed meanwhile has counted. */
+	v->cells[COUNT_INSTRUCTIONS]++;
+	v->cells[COUNT_SYSCALLS]++;
+	if (v->engine->flags & WIRE_RUN_COUNT)
+		thread_count(v);
 	syscall_do(v);
-	if (v->pc != pc)
-		count_insn(v, COUNT_SYSCALLS);
+	if (v->pc == pc) { /* it did not happen */
+		v->cells[COUNT_INSTRUCTIONS]--;
+		v->cells[COUNT_SYSCALLS]--;
+	}
 }
 
 static int is_canonical(uint64_t pc)

@@ -85,7 +85,8 @@ int engine_start(struct wire_slot *slot)
 		    (uint64_t)hark_image_end - (uint64_t)hark_entry);
 	e->image_start = (uint64_t)hark_entry;
 	e->image_end = (uint64_t)hark_image_end;
-	if (cache_start(e) < 0 || space_start(e) < 0)
+	if (cache_start(e) < 0 || space_start(e) < 0 ||
+	    !cache_region(e, slot->regs.rip, 0))
 		return ERR_NOMEM;
 	v = thread_new(e);
 	if (!v)
