@@ -105,17 +105,10 @@ static void native_sync(uint64_t how, uint64_t set)
 
 static void give_back_sent(struct vcpu *v)
 {
-	while (v->sent & v->mask) {
-		uint64_t bit = v->sent & v->mask & -(v->sent & v->mask);
+	struct sig_info info;
 
-		for (unsigned i = 0; i < VCPU_N_SYNC; i++) {
-			struct sig_info *info = (void *)v->sent_info[i];
-
-			if (SIG_BIT(info->signo) == bit)
-				signal_give_back(v, info);
-		}
-		v->sent &= ~bit;
-	}
+	while (sent_take(v, v->mask, &info) != 0)
+		signal_give_back(v, &info);
 }
 
 static void expose(struct vcpu *v)

@@ -53,10 +53,8 @@ int64_t call_sigaction(struct vcpu *v, const struct call *c)
 	    (from != 0 && (SIG_BIT(sig) & SIG_UNBLOCKABLE)))
 		return -ERR_INVAL;
 	sighand_set(v->sighand, (int)sig, from != 0 ? &new : 0, &old);
-	if (from != 0 && new.handler == SIG_IGN_) {
-		v->sent &= ~SIG_BIT(sig);
-		signal_recheck(v);
-	}
+	if (from != 0 && new.handler == SIG_IGN_)
+		sent_drop(v, SIG_BIT(sig));
 	return to != 0 && put(v, to, &old, sizeof old) < 0 ? -ERR_FAULT : 0;
 }
 
@@ -123,21 +121,6 @@ int64_t call_sigpending(struct vcpu *v, const struct call *c)
 	return put(v, c->args[0], &set, c->args[1]) < 0 ? -ERR_FAULT : 0;
 }
 
-static int take_sent(struct vcpu *v, uint64_t set, struct sig_info *out)
-{
-	static const uint8_t order[VCPU_N_SYNC] = {SIG_ILL, SIG_TRAP, SIG_BUS,
-						   SIG_FPE, SIG_SEGV, SIG_SYS};
-
-	for (unsigned i = 0; i < VCPU_N_SYNC; i++)
-		if (v->sent & set & SIG_BIT(order[i])) {
-			memcpy(out, v->sent_info[i], sizeof *out);
-			v->sent &= ~SIG_BIT(order[i]);
-			signal_recheck(v);
-			return order[i];
-		}
-	return 0;
-}
-
 int64_t call_sigtimedwait(struct vcpu *v, const struct call *c)
 {
 	struct sig_info info;
@@ -146,7 +129,7 @@ int64_t call_sigtimedwait(struct vcpu *v, const struct call *c)
 
 	if (c->args[3] == SET_SIZE && v->sent != 0 &&
 	    get(&set, c->args[0], sizeof set) == 0) {
-		sig = take_sent(v, set, &info);
+		sig = sent_take(v, set, &info);
 		if (sig != 0 && c->args[1] != 0 &&
 		    put(v, c->args[1], &info, sizeof info) < 0)
 			return -ERR_FAULT;

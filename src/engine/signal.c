@@ -255,32 +255,13 @@ void signal_deliver_fault(struct caught *c, const struct sig_info *info)
 
 /* -- Signals from elsewhere -- */
 
-static int sync_index(int sig)
-{
-	static const uint8_t index_of[32] = {
-	    [SIG_ILL] = 1, [SIG_TRAP] = 2, [SIG_BUS] = 3,
-	    [SIG_FPE] = 4, [SIG_SEGV] = 5, [SIG_SYS] = 6};
-
-	return index_of[sig & 31] - 1;
-}
-
-/* S2 */
-static void keep_sent(struct vcpu *v, const struct sig_info *info)
-{
-	if (!(v->sent & SIG_BIT(info->signo)))
-		memcpy(v->sent_info[sync_index(info->signo)], info,
-		       sizeof *info);
-	v->sent |= SIG_BIT(info->signo);
-	signal_recheck(v);
-}
-
 /* S1 */
 static void hold(struct caught *c)
 {
 	struct vcpu *v = c->v;
 
 	if (SIG_BIT(c->info->signo) & SIG_SYNC) {
-		keep_sent(v, c->info);
+		sent_keep(v, c->info); /* S2 */
 		return;
 	}
 	if (v->held & HELD_SIGNAL) {
@@ -516,14 +497,11 @@ uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 static void hold_sent(struct vcpu *v)
 {
 	uint64_t mask = v->has_temp_mask ? v->temp_mask : v->mask;
-	int sig;
+	struct sig_info info;
 
 	native_mask(SIG_SETMASK_, SIG_ALL & ~SIG_SYNC);
-	if (!(v->held & HELD_SIGNAL) && (v->sent & ~mask)) {
-		sig = __builtin_ctzll(v->sent & ~mask) + 1;
-		memcpy(v->held_info, v->sent_info[sync_index(sig)],
-		       sizeof(struct sig_info));
-		v->sent &= ~SIG_BIT(sig);
+	if (!(v->held & HELD_SIGNAL) && sent_take(v, ~mask, &info) != 0) {
+		memcpy(v->held_info, &info, sizeof info);
 		set_held(v, HELD_SIGNAL);
 	}
 	signal_recheck(v);

@@ -21,6 +21,12 @@ uint64_t signal_native(const struct vcpu *v);
 /* The program's mask has changed: is a signal that was sent open now? */
 void signal_recheck(struct vcpu *v);
 
+/* sent.c: keep it; take one that is in set (its number, or 0); forget all that
+ * are in set. */
+void sent_keep(struct vcpu *v, const struct sig_info *info);
+int sent_take(struct vcpu *v, uint64_t set, struct sig_info *out);
+void sent_drop(struct vcpu *v, uint64_t set);
+
 /* All registers, flags and segments; TF is the program's. */
 void signal_get_state(const struct vcpu *v, int64_t gregs[GREG_MAX]);
 void signal_set_state(struct vcpu *v, const int64_t gregs[GREG_MAX]);

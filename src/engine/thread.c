@@ -292,7 +292,7 @@ static void child_of_fork(struct vcpu *v, const struct birth *p)
 	memset(v->cells, 0, sizeof v->cells);
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 	v->sighand->refs = 1;
-	v->sent = 0;
+	sent_drop(v, SIG_ALL);
 	v->call_dispatch = 0;
 	v->is_vfork = v->is_process = 0;
 	signal_recheck(v);

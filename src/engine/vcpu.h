@@ -133,7 +133,9 @@ struct vcpu {
 	/* signal.c */
 	uint64_t trapno, error, cr2; /* of the thread's last fault */
 	uint64_t sent; /* synchronous signals that were sent: a set */
+	uint64_t sent_twice; /* of them, those for thread and process */
 	uint8_t sent_info[VCPU_N_SYNC][128];
+	uint8_t sent_more[VCPU_N_SYNC][128];
 	uint32_t raised;  /* .held_info is a fault of the thread's own */
 	uint32_t passing; /* in a call that needs nothing done behind it */
 	uint32_t leaving; /* the engine's trap is the way out: leave.c */
