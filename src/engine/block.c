@@ -86,7 +86,7 @@ void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
 		unsigned flags)
 {
 	g->pc = pc;
-	g->n = g->len = g->have = 0;
+	g->n = g->len = g->have = g->seen = 0;
 	while (g->n < BLOCK_MAX) {
 		struct guest_insn *i = &g->insns[g->n];
 		unsigned avail = fetch(g, g->len, limit);
@@ -94,10 +94,12 @@ void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
 		i->off = (uint16_t)g->len;
 		g->n++;
 		i->treat = TREAT_STEP;
+		g->seen = g->len + (avail < X86_MAX_LEN ? avail : X86_MAX_LEN);
 		if (x86_decode(g->bytes + g->len,
 			       avail < X86_MAX_LEN ? avail : X86_MAX_LEN,
 			       &i->x) != X86_OK)
 			return;
+		g->seen = g->len + i->x.len;
 		i->treat = (uint8_t)treat_of(&i->x);
 		if (flags & BLOCK_STEPS_POPF && i->treat == TREAT_POPF)
 			i->treat = TREAT_STEP;

@@ -43,7 +43,8 @@ struct guest_insn {
 struct guest_block {
 	uint64_t pc;
 	unsigned n;   /* instructions; one of TREAT_STEP may have no .x */
-	unsigned len; /* bytes of them, without a last TREAT_STEP */
+	unsigned len;  /* bytes of them, without a last TREAT_STEP */
+	unsigned seen; /* bytes that the shape depends on */
 	unsigned have;
 	uint8_t bytes[BLOCK_BYTES + 128];
 	struct guest_insn insns[BLOCK_MAX];

@@ -56,6 +56,7 @@ struct block {
 	uint8_t *bytes;	   /* BLOCK_CHECKED: the code as translated */
 	uint32_t len;	   /* hot bytes */
 	uint16_t guest_len, n_insns;
+	uint16_t seen_len, pad2; /* bytes that it depends on */
 	uint32_t incoming; /* exits linked here */
 	uint32_t page_next[2];
 	uint8_t state;	/* enum block_state */

@@ -148,7 +148,7 @@ static int find_entry(struct vcpu *v, enum vcpu_exit why)
 	return number != 0;
 }
 
-static void do_syscall(struct vcpu *v)
+void engine_syscall(struct vcpu *v)
 {
 	uint64_t pc = v->pc;
 
@@ -190,7 +190,7 @@ void engine_dispatch(struct vcpu *v)
 		else if (v->held)
 			signal_deliver_held(v);
 		else if (why == EXIT_SYSCALL)
-			do_syscall(v);
+			engine_syscall(v);
 		else if (why == EXIT_STEP || v->stepping)
 			step_native(v);
 		else if (find_entry(v, why))

@@ -108,6 +108,9 @@ uint64_t guest_copy(void *to, const void *from, uint64_t len);
 /* 0 if the byte can be written; it is not changed. */
 int guest_touch(uint64_t address);
 
+/* The system call at .pc, counted. */
+void engine_syscall(struct vcpu *v);
+
 /* The loop: makes the vcpu ready to enter the cache at .pc. */
 void engine_dispatch(struct vcpu *v);
 

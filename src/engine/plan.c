@@ -57,6 +57,12 @@ void count_one(const uint8_t *code, unsigned have, uint64_t *cells)
 	count_accesses(code, &x, &loads, &stores);
 	cells[COUNT_LOADS] += loads;
 	cells[COUNT_STORES] += stores;
+	cells[COUNT_CALLS] +=
+	    x.row->flow == X86_CALL || x.row->flow == X86_CALL_IND;
+	cells[COUNT_RETURNS] += x.row->flow == X86_RET;
+	cells[COUNT_BRANCHES] +=
+	    x.row->flow == X86_JCC || x.row->flow == X86_LOOP ||
+	    x.row->flow == X86_JMP || x.row->flow == X86_JMP_IND;
 }
 
 /* Those that leave the cache for good are counted where they are done. */

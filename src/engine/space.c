@@ -285,6 +285,7 @@ int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
 	p = find_page(e->space, page_of(address));
 	mine = p && p->state == PAGE_TAKEN;
 	if (mine) {
+		v->retries = 0;
 		give_back(e, p);
 		p->by_itself |= page_of(pc) == p->address;
 		if (p->by_itself || ++p->faults >= PATIENCE)
@@ -363,7 +364,7 @@ int space_cover(struct engine *e, uint32_t number)
 {
 	struct block *b = cache_block(e->cache, number);
 	uint64_t first = page_of(b->pc);
-	uint64_t last = page_of(b->pc + (b->guest_len ? b->guest_len - 1 : 0));
+	uint64_t last = page_of(b->pc + (b->seen_len ? b->seen_len - 1 : 0));
 
 	for (unsigned which = 0; which < 2; which++) {
 		struct page *p = make_page(e->space, which ? last : first);
@@ -386,10 +387,10 @@ void space_uncover(struct engine *e)
 
 int space_still(const struct block *b)
 {
-	uint8_t now[BLOCK_BYTES];
+	uint8_t now[BLOCK_BYTES + X86_MAX_LEN];
 
-	return guest_copy(now, (const void *)b->pc, b->guest_len) == 0 &&
-	       __builtin_memcmp(now, b->bytes, b->guest_len) == 0;
+	return guest_copy(now, (const void *)b->pc, b->seen_len) == 0 &&
+	       __builtin_memcmp(now, b->bytes, b->seen_len) == 0;
 }
 
 /* -- Life ------------------------------------------------------------------ */

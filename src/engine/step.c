@@ -70,7 +70,7 @@ void step_native(struct vcpu *v)
 
 	if (kind == STEP_CALLS) { /* T2 */
 		v->pc += skip;
-		syscall_do(v);
+		engine_syscall(v);
 		return;
 	}
 	for (unsigned i = 0; i < 15; i++)
@@ -121,7 +121,7 @@ int step_caught(struct caught *c)
 	signal_set_state(v, g);
 	if (done && kind == STEP_PUSHES_FLAGS && !trapped)
 		mend_pushed(v);
-	if (done && v->engine->flags & WIRE_RUN_COUNT)
+	if (done && v->engine->flags & WIRE_RUN_COUNT && v->pc != v->step_pc)
 		count_step(v);
 	if (done && v->cs == CS_64)
 		space_learn(v->engine, v->step_pc);

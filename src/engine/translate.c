@@ -617,7 +617,8 @@ static uint64_t put_stale(struct work *w)
 /* One comparison of 4, 2 or 1 bytes of code with what they were. */
 static unsigned put_compare(struct work *w, unsigned at, uint64_t stale)
 {
-	unsigned left = w->g->len - at, width = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+	unsigned left = w->g->seen - at;
+	unsigned width = left >= 4 ? 4 : left >= 2 ? 2 : 1;
 	int32_t was = 0;
 
 	__builtin_memcpy(&was, w->g->bytes + at, width);
@@ -641,10 +642,10 @@ static void put_check(struct work *w)
 	point_reg(w, SIDE_REG, X86_RAX);
 	emit_setcc_r(&w->hot, X86_CC_O, X86_RAX);
 	piece_end(w, 0);
-	while (at < w->g->len) {
+	while (at < w->g->seen) {
 		piece_begin(w);
 		point(w, SIDE_FLAGS);
-		for (int k = 0; k < IN_A_PIECE && at < w->g->len; k++)
+		for (int k = 0; k < IN_A_PIECE && at < w->g->seen; k++)
 			at += put_compare(w, at, stale);
 		piece_end(w, 0);
 	}
@@ -680,7 +681,7 @@ static int keep_bytes(struct cache *c, struct block *b,
 	b->bytes = bytes_take(&c->side, g->have);
 	if (!b->bytes)
 		return -1;
-	__builtin_memcpy(b->bytes, g->bytes, g->len);
+	__builtin_memcpy(b->bytes, g->bytes, g->seen);
 	return 0;
 }
 
@@ -766,6 +767,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	b->counted = counted;
 	b->indirect = lead;
 	b->guest_len = (uint16_t)g.len;
+	b->seen_len = (uint16_t)g.seen;
 	b->n_insns = (uint16_t)g.n;
 	b->state = (uint8_t)how->kind;
 	cache_insert(e->cache, number);
