@@ -70,6 +70,10 @@ struct sig_info {
 			int32_t nr;
 			uint32_t arch;
 		} sys;
+		struct {
+			uint32_t pid, uid;
+			uint64_t value; /* of sigqueue */
+		};
 	};
 	uint8_t rest[96];
 };

@@ -162,6 +162,7 @@ static void end_process(struct caught *c, const struct sig_info *info)
 	struct vcpu *v = c->v;
 	int sig = info->signo;
 
+	freeze_others(v);
 	native_mask(SIG_BLOCK_, SIG_BIT(sig));
 	sighand_default(sig);
 	signal_give_back(v, info);
@@ -286,11 +287,10 @@ static void show_restart(struct vcpu *v, const int64_t *g)
 		v->gpr[RAX] = NR_RESTART;
 }
 
-static void hold_at_window(struct caught *c)
+static void start_over(struct caught *c)
 {
 	int64_t *g = c->uc->context.gregs;
 
-	hold(c);
 	show_restart(c->v, g);
 	g[GREG_RIP] = (int64_t)engine_redo((uint64_t)g[GREG_RIP]);
 	c->v->step_kind = 0;
@@ -344,7 +344,8 @@ static void arrived(struct caught *c, enum engine_place at)
 	if (deliver_at_call(c) || deliver_at_rest(c))
 		return;
 	if (at == AT_WINDOW) {
-		hold_at_window(c);
+		hold(c);
+		start_over(c);
 	} else if (at == AT_CACHE && is_open(c->v, c->info->signo) &&
 		   engine_recover_now(c->v, g) == 0) {
 		signal_set_state(c->v, g);
@@ -405,8 +406,11 @@ static void deliver_trapped(struct caught *c)
 	struct sig_info info;
 	int raised = v->raised != 0;
 
-	if (v->leaving) {
-		leave_trapped(c);
+	if (v->leaving || (v->held & HELD_FREEZE)) {
+		if (v->leaving)
+			leave_trapped(c);
+		else
+			freeze_now(c);
 		return;
 	}
 	memcpy(&info, v->held_info, sizeof info);
@@ -477,6 +481,15 @@ static void faulted(struct caught *c, enum engine_place at)
 		fault_elsewhere(c, at);
 }
 
+static void freeze(struct caught *c, enum engine_place at)
+{
+	if (freeze_caught(c, at) == 0)
+		return;
+	set_held(c->v, HELD_FREEZE);
+	if (at == AT_WINDOW)
+		start_over(c);
+}
+
 uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 		       uint64_t gs)
 {
@@ -484,7 +497,9 @@ uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 	uint64_t rip = (uint64_t)uc->context.gregs[GREG_RIP];
 	enum engine_place at = engine_place(v, rip);
 
-	if ((SIG_BIT(info->signo) & SIG_SYNC) && info->code > CODE_USER)
+	if (freeze_is_asked(v, info))
+		freeze(&c, at);
+	else if ((SIG_BIT(info->signo) & SIG_SYNC) && info->code > CODE_USER)
 		faulted(&c, at);
 	else
 		arrived(&c, at);
@@ -509,9 +524,9 @@ static void hold_sent(struct vcpu *v)
 
 void signal_deliver_held(struct vcpu *v)
 {
-	if (!(v->held & HELD_SIGNAL))
+	if (v->held == HELD_SENT)
 		hold_sent(v);
-	if (v->held & HELD_SIGNAL)
+	if (v->held & (HELD_SIGNAL | HELD_FREEZE))
 		engine_deliver_trap();
 	else
 		native_mask(SIG_SETMASK_, signal_native(v));

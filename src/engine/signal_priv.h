@@ -49,6 +49,14 @@ int frame_on_altstack(const struct vcpu *v, uint64_t sp);
  * the instruction is done, and it was the engine who wanted to know. */
 int step_caught(struct caught *c);
 
+/* freeze.c: the others go where their registers are their own. Before the end
+ * of the process; the caller has nothing locked. */
+void freeze_others(struct vcpu *v);
+int freeze_is_asked(const struct vcpu *v, const struct sig_info *info);
+/* 0, or -1: not from here. */
+int freeze_caught(struct caught *c, enum engine_place at);
+void freeze_now(struct caught *c);
+
 /* leave.c: the trap of a thread that leaves the engine for good. */
 void leave_trapped(struct caught *c);
 

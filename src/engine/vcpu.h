@@ -80,6 +80,7 @@ enum { VCPU_N_CELLS = 32, VCPU_N_SYNC = 6 };
 enum {
 	HELD_SIGNAL = 1, /* V2: .held_info */
 	HELD_SENT = 2,	 /* one of .sent is not blocked */
+	HELD_FREEZE = 4, /* the process is about to end: freeze.c */
 };
 
 /* .stepping */
@@ -139,6 +140,7 @@ struct vcpu {
 	uint32_t raised;  /* .held_info is a fault of the thread's own */
 	uint32_t passing; /* in a call that needs nothing done behind it */
 	uint32_t leaving; /* the engine's trap is the way out: leave.c */
+	uint32_t frozen;  /* in its own code until the end: freeze.c */
 	/* step.c */
 	uint32_t cs, ss;    /* the program's */
 	uint32_t step_kind; /* 0: not stepping; see step.c */

@@ -1,0 +1,91 @@
+/* engine/freeze.c - the last moments of a process that dies with a core file.
+ *
+ * The core shows the registers of all threads. So before one of them ends the
+ * process, the others are sent back into the program's own code, with their
+ * own registers, every signal blocked. There they run natively for the moment
+ * that is left, or wait again in the call that they waited in.
+ *
+ * They are asked by a signal that is never blocked, with a siginfo that nobody
+ * else makes. A thread that does not come in time is left as it is. */
+#include "engine/signal_priv.h"
+
+#include "engine/place.h"
+#include "inside/sys.h"
+
+enum { CODE_QUEUE = -1, NR_NANOSLEEP = 35 };
+
+static uint64_t secret(const struct engine *e)
+{
+	return (uint64_t)e ^ 0x6b7261682d676f6full;
+}
+
+int freeze_is_asked(const struct vcpu *v, const struct sig_info *info)
+{
+	return info->signo == SIG_TRAP && info->code == CODE_QUEUE &&
+	       info->value == secret(v->engine);
+}
+
+static int ask_others(const struct vcpu *v)
+{
+	struct sig_info info = {
+	    .signo = SIG_TRAP, .code = CODE_QUEUE, .value = secret(v->engine)};
+	uint64_t pid = (uint64_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	int asked = 0;
+
+	for (const struct vcpu *u = v->engine->vcpus; u; u = u->next)
+		if (u != v && u->slot_state && u->sighand == v->sighand &&
+		    sys_call(SYS_NR_RT_TGSIGQUEUEINFO, pid, u->tid, SIG_TRAP,
+			     (uint64_t)&info, 0, 0) == 0)
+			asked++;
+	return asked;
+}
+
+static int count_frozen(const struct vcpu *v)
+{
+	int n = 0;
+
+	for (const struct vcpu *u = v->engine->vcpus; u; u = u->next)
+		n += u != v && u->sighand == v->sighand &&
+		     __atomic_load_n(&u->frozen, __ATOMIC_ACQUIRE);
+	return n;
+}
+
+void freeze_others(struct vcpu *v)
+{
+	enum { TRIES = 100 };
+	const uint64_t moment[2] = {0, 200000};
+	int asked;
+
+	if (v->engine->n_threads < 2 || v->is_process)
+		return;
+	space_give_back_all(v->engine);
+	asked = ask_others(v);
+	for (int i = 0; i < TRIES && count_frozen(v) < asked; i++)
+		sys_call3(NR_NANOSLEEP, (uint64_t)moment, 0, 0);
+}
+
+void freeze_now(struct caught *c)
+{
+	struct vcpu *v = c->v;
+
+	signal_get_state(v, c->uc->context.gregs);
+	c->uc->mask = SIG_ALL;
+	c->gs = v->gs_base;
+	__atomic_store_n(&v->frozen, 1, __ATOMIC_RELEASE);
+}
+
+int freeze_caught(struct caught *c, enum engine_place at)
+{
+	int64_t *g = c->uc->context.gregs;
+	uint64_t rip = (uint64_t)g[GREG_RIP];
+	int in_call = place_is_call(rip) || rip == place_call_end();
+
+	if (at == AT_CACHE && engine_recover(c->v, g) == 0)
+		signal_set_state(c->v, g);
+	else if (at == AT_STEP)
+		step_caught(c);
+	else if (!place_is_rest(rip) && !(c->v->passing && in_call))
+		return -1;
+	freeze_now(c);
+	return 0;
+}
