@@ -26,6 +26,7 @@ const uint8_t hark_entry[1], hark_image_end[1];
 extern const uint8_t engine_leave[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_end[] __attribute__((visibility("hidden")));
+extern const uint8_t guest_touch_insn[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t step_enter_iret[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_begin[] __attribute__((visibility("hidden")));
@@ -349,6 +350,11 @@ static void throw_out(mcontext_t *m, int64_t *g)
 	bench.last = 0; /* it has not happened */
 }
 
+static int is_address(uint64_t pc)
+{
+	return (uint64_t)((int64_t)(pc << 16) >> 16) == pc;
+}
+
 /* At a host instruction in the cache, which has not happened yet. */
 static void look(mcontext_t *m)
 {
@@ -369,6 +375,8 @@ static void look(mcontext_t *m)
 	}
 	memcpy(v->cells, cells, sizeof cells);
 	s = state_of(g);
+	if (!is_address(s.pc))
+		return; /* a branch that is going to be taken back */
 	if (!is_on_track(&s, 0)) {
 		wrong(m, differs(&s, "in the cache"));
 		return;
@@ -541,14 +549,15 @@ static void engine_enter(mcontext_t *m)
 
 /* -- Both -- */
 
-/* The engine tries what it may not be able to read. */
+/* The engine tries what it may not be able to read or write. */
 static int is_guarded(int sig, const mcontext_t *m)
 {
 	uint64_t rip = (uint64_t)m->gregs[GREG_RIP];
 
 	return (sig == SIGSEGV || sig == SIGBUS) &&
-	       rip >= (uint64_t)guest_copy_begin &&
-	       rip < (uint64_t)guest_copy_end;
+	       (rip == (uint64_t)guest_touch_insn ||
+		(rip >= (uint64_t)guest_copy_begin &&
+		 rip < (uint64_t)guest_copy_end));
 }
 
 static void caught(int sig, siginfo_t *info, void *context)

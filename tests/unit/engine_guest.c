@@ -344,7 +344,7 @@ static void put_gs(struct gen *g)
 		return;
 	emit_rm(&g->b, EMIT_ADD, 8, any_reg(g),
 		x86_mem_seg(X86_GS, roll(g, 100)));
-	if (g->may & GUEST_ROUNDS && roll(g, 3) == 0)
+	if (roll(g, 3) == 0)
 		put_gs_string(g);
 }
 

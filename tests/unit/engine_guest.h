@@ -11,8 +11,8 @@
 enum {			 /* what a program may contain */
        GUEST_FAULTS = 1, /* operands that cannot be accessed, division by 0 */
        GUEST_POPF = 2,
-       GUEST_GS = 4,	 /* operands in gs */
-       GUEST_ROUNDS = 8, /* ... of repeated instructions */
+       GUEST_GS = 4, /* operands in gs */
+       GUEST_ALL = GUEST_FAULTS | GUEST_POPF | GUEST_GS,
 };
 
 /* Where programs end; the code there is an ud2. */

@@ -149,43 +149,39 @@ static void random_programs(uint32_t flags, unsigned may, struct bench_how how)
 
 START_TEST(every_host_instruction_shows_a_state_of_the_program)
 {
-	random_programs(0, GUEST_POPF | GUEST_GS | GUEST_ROUNDS,
-			(struct bench_how){0});
+	random_programs(0, GUEST_ALL & ~GUEST_FAULTS, (struct bench_how){0});
 }
 END_TEST
 
 START_TEST(a_thread_taken_out_of_the_cache_anywhere_goes_on_as_if_it_had_not)
 {
-	random_programs(OTHER_WAYS, GUEST_POPF | GUEST_GS | GUEST_ROUNDS,
+	random_programs(OTHER_WAYS, GUEST_ALL & ~GUEST_FAULTS,
 			(struct bench_how){.throw_out = 6});
 }
 END_TEST
 
 START_TEST(a_fault_shows_the_state_before_its_instruction)
 {
-	random_programs(0, GUEST_POPF | GUEST_GS | GUEST_FAULTS,
-			(struct bench_how){.throw_out = 50});
+	random_programs(0, GUEST_ALL, (struct bench_how){.throw_out = 50});
 }
 END_TEST
 
 START_TEST(code_that_changes_unseen_is_what_it_is_now)
 {
-	random_programs(UNSEEN, GUEST_POPF | GUEST_GS | GUEST_FAULTS,
-			(struct bench_how){.throw_out = 30});
+	random_programs(UNSEEN, GUEST_ALL, (struct bench_how){.throw_out = 30});
 }
 END_TEST
 
 START_TEST(what_is_counted_is_what_is_executed)
 {
-	random_programs(WIRE_RUN_COUNT, GUEST_POPF | GUEST_GS | GUEST_FAULTS,
+	random_programs(WIRE_RUN_COUNT, GUEST_ALL,
 			(struct bench_how){.dead_flags = 1});
 }
 END_TEST
 
 START_TEST(nothing_is_counted_twice_when_the_budget_runs_out)
 {
-	random_programs(WIRE_RUN_COUNT | OTHER_WAYS,
-			GUEST_POPF | GUEST_GS | GUEST_FAULTS,
+	random_programs(WIRE_RUN_COUNT | OTHER_WAYS | UNSEEN, GUEST_ALL,
 			(struct bench_how){
 			    .dead_flags = 1, .no_budget = 10, .throw_out = 10});
 }
@@ -587,6 +583,42 @@ START_TEST(what_faults_far_away_shows_the_state_before_it)
 }
 END_TEST
 
+/* To an address that is none. A call would push, so it has pushed the same
+ * before. */
+static void put_to_nowhere(struct x86_buf *b, const struct bench_place *p,
+			   unsigned k)
+{
+	static const uint8_t ret_8[] = {0xc2, 8, 0};
+	const uint64_t nowhere = k & 1 ? 1ull << 63 : 1ull << 47;
+	struct x86_mem mem = x86_mem_pc((uint64_t)(k & 2 ? p->near : p->far));
+	struct emit_label to = {0}, again = {0};
+
+	emit_rm_label(b, EMIT_LEA, 8, X86_RDX, &to);
+	emit_bind(b, &again);
+	emit_mr(b, EMIT_MOV, 8, mem, X86_RDX);
+	if (k < 4) {
+		emit_r(b, k & 2 ? EMIT_JMP : EMIT_CALL, 8, X86_RDX);
+	} else if (k < 8) {
+		emit_m(b, k & 2 ? EMIT_JMP : EMIT_CALL, 8, mem);
+	} else {
+		emit_r(b, EMIT_PUSH, 8, X86_RDX);
+		if (k & 2)
+			emit_bytes(b, ret_8, sizeof ret_8);
+		else
+			emit_plain(b, EMIT_RET);
+	}
+	emit_bind(b, &to);
+	emit_set_wide(b, X86_RDX, nowhere);
+	emit_rm(b, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, k < 8 ? 8 : 0));
+	emit_jmp_label(b, &again);
+}
+
+START_TEST(a_branch_to_no_address_faults_itself)
+{
+	check_cases(put_to_nowhere, 12, both[_i], 3);
+}
+END_TEST
+
 /* -- What the tests above rest on ------------------------------------------ */
 
 START_TEST(far_operands_are_out_of_the_caches_reach)
@@ -630,6 +662,7 @@ static TCase *one_by_one(void)
 	tcase_add_loop_test(t, the_base_of_gs_is_the_programs_own, 0, 2);
 	tcase_add_loop_test(t, code_longer_than_a_block, 0, 2);
 	tcase_add_loop_test(t, what_faults_shows_the_state_before_it, 0, 2);
+	tcase_add_loop_test(t, a_branch_to_no_address_faults_itself, 0, 1);
 	tcase_add_loop_test(t, what_faults_far_away_shows_the_state_before_it,
 			    0, 2);
 	return t;
