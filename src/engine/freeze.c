@@ -25,42 +25,37 @@ int freeze_is_asked(const struct vcpu *v, const struct sig_info *info)
 	       info->value == secret(v->engine);
 }
 
-static int ask_others(const struct vcpu *v)
+/* How many are not there yet. Each is asked once, as soon as it has a tid. */
+static int ask_others(const struct vcpu *v, uint64_t pid)
 {
 	struct sig_info info = {
 	    .signo = SIG_TRAP, .code = CODE_QUEUE, .value = secret(v->engine)};
-	uint64_t pid = (uint64_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
-	int asked = 0;
+	int missing = 0;
 
-	for (const struct vcpu *u = v->engine->vcpus; u; u = u->next)
-		if (u != v && u->slot_state && u->sighand == v->sighand &&
-		    sys_call(SYS_NR_RT_TGSIGQUEUEINFO, pid, u->tid, SIG_TRAP,
-			     (uint64_t)&info, 0, 0) == 0)
-			asked++;
-	return asked;
-}
-
-static int count_frozen(const struct vcpu *v)
-{
-	int n = 0;
-
-	for (const struct vcpu *u = v->engine->vcpus; u; u = u->next)
-		n += u != v && u->sighand == v->sighand &&
-		     __atomic_load_n(&u->frozen, __ATOMIC_ACQUIRE);
-	return n;
+	for (struct vcpu *u = v->engine->vcpus; u; u = u->next) {
+		if (u == v || !u->slot_state || u->sighand != v->sighand ||
+		    __atomic_load_n(&u->frozen, __ATOMIC_ACQUIRE))
+			continue;
+		missing++;
+		if (u->tid == 0 || u->freezing)
+			continue;
+		u->freezing = 1;
+		sys_call(SYS_NR_RT_TGSIGQUEUEINFO, pid, u->tid, SIG_TRAP,
+			 (uint64_t)&info, 0, 0);
+	}
+	return missing;
 }
 
 void freeze_others(struct vcpu *v)
 {
-	enum { TRIES = 100 };
+	enum { TRIES = 1000 };
 	const uint64_t moment[2] = {0, 200000};
-	int asked;
+	uint64_t pid = (uint64_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
 
 	if (v->engine->n_threads < 2 || v->is_process)
 		return;
 	space_give_back_all(v->engine);
-	asked = ask_others(v);
-	for (int i = 0; i < TRIES && count_frozen(v) < asked; i++)
+	for (int i = 0; i < TRIES && ask_others(v, pid) > 0; i++)
 		sys_call3(NR_NANOSLEEP, (uint64_t)moment, 0, 0);
 }
 

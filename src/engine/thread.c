@@ -330,6 +330,7 @@ static int copy_state(struct vcpu *child, const struct vcpu *v,
 		      const struct birth *p)
 {
 	vcpu_prepare(child, v->engine);
+	child->tid = 0; /* until it has begun */
 	memcpy(child->gpr, v->gpr, sizeof child->gpr);
 	child->gpr[RAX] = 0;
 	child->gpr[RCX] = v->pc + SYSCALL_LEN;

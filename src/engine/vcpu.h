@@ -140,7 +140,8 @@ struct vcpu {
 	uint32_t raised;  /* .held_info is a fault of the thread's own */
 	uint32_t passing; /* in a call that needs nothing done behind it */
 	uint32_t leaving; /* the engine's trap is the way out: leave.c */
-	uint32_t frozen;  /* in its own code until the end: freeze.c */
+	uint32_t freezing; /* it was asked to be: */
+	uint32_t frozen;   /* in its own code until the end: freeze.c */
 	/* step.c */
 	uint32_t cs, ss;    /* the program's */
 	uint32_t step_kind; /* 0: not stepping; see step.c */
