@@ -1,5 +1,4 @@
-// build: -static -nostdlib -fPIC -fno-stack-protector
-// -Wl,-Ttext-segment=0x7f0000000000
+// build: -static -nostdlib -fPIC -Wl,-Ttext-segment=0x7f0000000000
 /* tests/guests/code_base_high.c - a bare program linked to
  * where libraries usually lie, near the stack: system calls, tables, a signal.
  */

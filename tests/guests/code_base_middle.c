@@ -1,5 +1,4 @@
-// build: -static -nostdlib -fPIC -fno-stack-protector
-// -Wl,-Ttext-segment=0x600000000000
+// build: -static -nostdlib -fPIC -Wl,-Ttext-segment=0x600000000000
 /* tests/guests/code_base_middle.c - a bare program linked to
  * the middle of the address space: system calls, tables, a signal. */
 
