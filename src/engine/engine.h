@@ -159,7 +159,7 @@ void vcpu_prepare(struct vcpu *v, struct engine *e);
 /* A slot: all zero but for what says where it is, and the segments of 64-bit
  * code. NULL: no memory. */
 struct vcpu *thread_new(struct engine *e);
-void thread_free(struct vcpu *v);	   /* not of the running thread */
+void thread_free(struct vcpu *v); /* not of the running thread */
 
 /* -- x87.c ---------------------------------------------------------------- */
 
@@ -197,11 +197,12 @@ struct engine {
 	struct space *space;	      /* owned */
 	struct engine_lock lock; /* cache, space, translating; taken by fork */
 	struct engine_lock threads_lock;
-	struct vcpu *vcpus; /* owned: all slots ever made, free ones too */
+	struct vcpu *vcpus;	 /* owned: all slots ever made, free ones too */
 	struct vcpu *free_slots; /* of them: see thread.c */
 	uint64_t slot_hint;
 	uint32_t n_slots;
 	uint32_t read_is_exec; /* personality: what can be read is code */
+	uint32_t left, pad;    /* for those who asked it to: see leave.c */
 	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;
@@ -211,6 +212,7 @@ struct engine {
 /* Broken invariant: one line on stderr, then SIGABRT by default. */
 _Noreturn void engine_die(const char *what);
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written */
 static inline void engine_count(uint64_t *counter, uint64_t n)
 {
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);

@@ -9,7 +9,6 @@
  * else makes. A thread that does not come in time is left as it is. */
 #include "engine/signal_priv.h"
 
-#include "engine/place.h"
 #include "inside/sys.h"
 
 enum { CODE_QUEUE = -1, NR_NANOSLEEP = 35 };
@@ -67,20 +66,4 @@ void freeze_now(struct caught *c)
 	c->uc->mask = SIG_ALL;
 	c->gs = v->gs_base;
 	__atomic_store_n(&v->frozen, 1, __ATOMIC_RELEASE);
-}
-
-int freeze_caught(struct caught *c, enum engine_place at)
-{
-	int64_t *g = c->uc->context.gregs;
-	uint64_t rip = (uint64_t)g[GREG_RIP];
-	int in_call = place_is_call(rip) || rip == place_call_end();
-
-	if (at == AT_CACHE && engine_recover(c->v, g) == 0)
-		signal_set_state(c->v, g);
-	else if (at == AT_STEP)
-		step_caught(c);
-	else if (!place_is_rest(rip) && !(c->v->passing && in_call))
-		return -1;
-	freeze_now(c);
-	return 0;
 }

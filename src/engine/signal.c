@@ -481,12 +481,42 @@ static void faulted(struct caught *c, enum engine_place at)
 		fault_elsewhere(c, at);
 }
 
+/* -- What the engine asks itself -- */
+
+/* 0: the state is in the vcpu, and nothing is half done. */
+static int come_to_rest(struct caught *c, enum engine_place at)
+{
+	int64_t *g = c->uc->context.gregs;
+	uint64_t rip = (uint64_t)g[GREG_RIP];
+	int in_call = place_is_call(rip) || rip == place_call_end();
+
+	if (at == AT_CACHE && engine_recover(c->v, g) == 0)
+		signal_set_state(c->v, g);
+	else if (at == AT_STEP)
+		step_caught(c);
+	else if (!place_is_rest(rip) && !(c->v->passing && in_call))
+		return -1;
+	c->v->passing = c->v->step_kind = 0;
+	return 0;
+}
+
 static void freeze(struct caught *c, enum engine_place at)
 {
-	if (freeze_caught(c, at) == 0)
+	if (come_to_rest(c, at) == 0) {
+		freeze_now(c);
 		return;
+	}
 	set_held(c->v, HELD_FREEZE);
 	if (at == AT_WINDOW)
+		start_over(c);
+}
+
+static void leave(struct caught *c, enum engine_place at)
+{
+	set_held(c->v, HELD_LEAVE);
+	if (come_to_rest(c, at) == 0)
+		signal_go_on(c);
+	else if (at == AT_WINDOW)
 		start_over(c);
 }
 
@@ -499,6 +529,8 @@ uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 
 	if (freeze_is_asked(v, info))
 		freeze(&c, at);
+	else if (leave_is_asked(v, info))
+		leave(&c, at);
 	else if ((SIG_BIT(info->signo) & SIG_SYNC) && info->code > CODE_USER)
 		faulted(&c, at);
 	else
@@ -524,7 +556,12 @@ static void hold_sent(struct vcpu *v)
 
 void signal_deliver_held(struct vcpu *v)
 {
-	if (v->held == HELD_SENT)
+	if (v->held == HELD_LEAVE) {
+		clear_held(v, HELD_LEAVE);
+		leave_if_possible(v);
+		return;
+	}
+	if ((v->held & ~(uint32_t)HELD_LEAVE) == HELD_SENT)
 		hold_sent(v);
 	if (v->held & (HELD_SIGNAL | HELD_FREEZE))
 		engine_deliver_trap();

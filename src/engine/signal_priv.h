@@ -53,12 +53,13 @@ int step_caught(struct caught *c);
  * of the process; the caller has nothing locked. */
 void freeze_others(struct vcpu *v);
 int freeze_is_asked(const struct vcpu *v, const struct sig_info *info);
-/* 0, or -1: not from here. */
-int freeze_caught(struct caught *c, enum engine_place at);
 void freeze_now(struct caught *c);
 
 /* leave.c: the trap of a thread that leaves the engine for good. */
 void leave_trapped(struct caught *c);
+/* Another process wants this one to leave; the dispatcher does. */
+int leave_is_asked(const struct vcpu *v, const struct sig_info *info);
+void leave_if_possible(struct vcpu *v);
 
 /* syscall.c: the call that .pc stands at is done. */
 void syscall_finish(struct vcpu *v, int64_t answer);

@@ -57,13 +57,13 @@ enum { SPILL_R10, SPILL_RCX, SPILL_ANY, SPILL_OTHER, SPILL_MAX };
 
 /* Why a thread left the cache: .exit_reason. ORDER vcpu_exit (dispatch.c) */
 enum vcpu_exit {
-	EXIT_LINK,	 /* .exit_arg: a direct exit to be linked */
-	EXIT_INDIRECT,	 /* .pc: target of an indirect branch */
-	EXIT_SYSCALL,	 /* .pc: the instruction */
-	EXIT_STEP,	 /* .pc: an instruction to be run natively */
-	EXIT_GO,	 /* .pc: nothing special, go on there */
-	EXIT_BUDGET,	 /* .pc: the budget ran out */
-	EXIT_X87,	 /* .pc: it has just stored the x87 environment */
+	EXIT_LINK,     /* .exit_arg: a direct exit to be linked */
+	EXIT_INDIRECT, /* .pc: target of an indirect branch */
+	EXIT_SYSCALL,  /* .pc: the instruction */
+	EXIT_STEP,     /* .pc: an instruction to be run natively */
+	EXIT_GO,       /* .pc: nothing special, go on there */
+	EXIT_BUDGET,   /* .pc: the budget ran out */
+	EXIT_X87,      /* .pc: it has just stored the x87 environment */
 	EXIT_MAX
 };
 
@@ -81,6 +81,7 @@ enum {
 	HELD_SIGNAL = 1, /* V2: .held_info */
 	HELD_SENT = 2,	 /* one of .sent is not blocked */
 	HELD_FREEZE = 4, /* the process is about to end: freeze.c */
+	HELD_LEAVE = 8,	 /* it is asked to leave the engine: leave.c */
 };
 
 /* .stepping */
@@ -101,17 +102,17 @@ struct vcpu {
 	uint64_t rflags;
 	uint64_t pc;
 	uint64_t spill[SPILL_MAX];
-	uint64_t gs_base;     /* the program's */
-	uint64_t stack;	      /* top of the engine's stack */
-	uint64_t leave;	      /* engine_leave: exits jump through it */
-	uint64_t enter;	      /* cache address to go on at; 0: out of the cache,
-			       * and has no address in it (C3 of cache.h) */
+	uint64_t gs_base; /* the program's */
+	uint64_t stack;	  /* top of the engine's stack */
+	uint64_t leave;	  /* engine_leave: exits jump through it */
+	uint64_t enter;	  /* cache address to go on at; 0: out of the cache,
+			   * and has no address in it (C3 of cache.h) */
 	uint32_t exit_arg;
 	uint32_t exit_reason; /* enum vcpu_exit */
-	uint32_t held;	/* V2: .held_info is a signal to be delivered */
-	uint32_t where; /* enum vcpu_where */
-	int64_t budget; /* counts down at superblock entries, if planned */
-	uint64_t miss;	/* engine_miss: the indirect table's way out */
+	uint32_t held;	      /* V2: .held_info is a signal to be delivered */
+	uint32_t where;	      /* enum vcpu_where */
+	int64_t budget;	 /* counts down at superblock entries, if planned */
+	uint64_t miss;	 /* engine_miss: the indirect table's way out */
 	uint32_t source; /* block whose last instruction branched here */
 	uint32_t reserved;
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
@@ -133,30 +134,30 @@ struct vcpu {
 	uint64_t retry_at;
 	/* signal.c */
 	uint64_t trapno, error, cr2; /* of the thread's last fault */
-	uint64_t sent; /* synchronous signals that were sent: a set */
+	uint64_t sent;	     /* synchronous signals that were sent: a set */
 	uint64_t sent_twice; /* of them, those for thread and process */
 	uint8_t sent_info[VCPU_N_SYNC][128];
 	uint8_t sent_more[VCPU_N_SYNC][128];
-	uint32_t raised;  /* .held_info is a fault of the thread's own */
-	uint32_t passing; /* in a call that needs nothing done behind it */
-	uint32_t leaving; /* the engine's trap is the way out: leave.c */
+	uint32_t raised;   /* .held_info is a fault of the thread's own */
+	uint32_t passing;  /* in a call that needs nothing done behind it */
+	uint32_t leaving;  /* the engine's trap is the way out: leave.c */
 	uint32_t freezing; /* it was asked to be: */
 	uint32_t frozen;   /* in its own code until the end: freeze.c */
 	/* step.c */
 	uint32_t cs, ss;    /* the program's */
 	uint32_t step_kind; /* 0: not stepping; see step.c */
 	/* seccomp.c */
-	uint32_t seccomp; /* 0, 1 strict, 2 filtered by the engine */
+	uint32_t seccomp;	/* 0, 1 strict, 2 filtered by the engine */
 	struct filter *filters; /* borrowed: innermost first */
 	uint64_t call_start, call_len, call_selector; /* user dispatch */
 	uint32_t call_dispatch;
-	uint32_t is_vfork; /* a vfork's child: its parent frees the slot */
-	uint32_t forgets;  /* CLONE_CLEAR_SIGHAND: before it starts */
+	uint32_t is_vfork;   /* a vfork's child: its parent frees the slot */
+	uint32_t forgets;    /* CLONE_CLEAR_SIGHAND: before it starts */
 	uint32_t is_process; /* the first thread of one */
-	struct vcpu *free;    /* thread.c: the next free slot */
+	struct vcpu *free;   /* thread.c: the next free slot */
 };
 
-#define VCPU_AT(field, offset)                                                 \
+#define VCPU_AT(field, offset) \
 	_Static_assert(offsetof(struct vcpu, field) == (offset), "vcpu.h")
 VCPU_AT(gpr, VCPU_GPR);
 VCPU_AT(rflags, VCPU_RFLAGS);
