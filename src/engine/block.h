@@ -27,7 +27,7 @@ enum treat {
 	TREAT_JMP_IND,
 	TREAT_CALL_IND,
 	TREAT_SYSCALL,
-	TREAT_X87, /* copied; then its environment is put right */
+	TREAT_X87,  /* copied; then its environment is put right */
 	TREAT_TRAP, /* copied, and the end */
 	TREAT_STEP, /* natively, one instruction; also if it is none */
 	TREAT_MAX
@@ -42,7 +42,7 @@ struct guest_insn {
 
 struct guest_block {
 	uint64_t pc;
-	unsigned n;   /* instructions; one of TREAT_STEP may have no .x */
+	unsigned n;    /* instructions; one of TREAT_STEP may have no .x */
 	unsigned len;  /* bytes of them, without a last TREAT_STEP */
 	unsigned seen; /* bytes that the shape depends on */
 	unsigned have;

@@ -123,8 +123,8 @@ static struct region *new_region(struct engine *e, uint64_t pc)
 	}
 	if (at < 0)
 		return 0;
-	r->order = memory_map(c->memory, size / BLOCK_BYTES_MIN *
-					     sizeof *r->order);
+	r->order =
+	    memory_map(c->memory, size / BLOCK_BYTES_MIN * sizeof *r->order);
 	if (!r->order) {
 		sys_unmap((uint64_t)at, size);
 		return 0;
@@ -302,8 +302,7 @@ void cache_kill(struct cache *c, uint32_t number)
 	if (b->indirect != 0)
 		for (uint32_t bits = TABLE_BITS_FIRST; bits <= c->table_bits;
 		     bits++) {
-			uint64_t *at =
-			    &c->table[b->pc & ((1ull << bits) - 1)];
+			uint64_t *at = &c->table[b->pc & ((1ull << bits) - 1)];
 
 			if (*at == b->indirect)
 				__atomic_store_n(at, c->miss_entry,
@@ -365,9 +364,9 @@ void cache_publish(struct cache *c, struct block *b)
 static uint64_t map_low(uint64_t len)
 {
 	for (uint64_t at = 0x7e000000; at >= 0x10000000; at -= 0x1000000) {
-		int64_t got = sys_map(at, len, SYS_PROT_READ | SYS_PROT_WRITE,
-				      SYS_MAP_FIXED_NOREPLACE |
-					  SYS_MAP_NORESERVE);
+		int64_t got =
+		    sys_map(at, len, SYS_PROT_READ | SYS_PROT_WRITE,
+			    SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
 
 		if (got == (int64_t)at)
 			return at;
@@ -399,8 +398,8 @@ static void choose_ways(struct cache *c)
 	uint32_t family = (one.a >> 8 & 15) + (one.a >> 20 & 255);
 	int amd = zero.b == AUTH;
 
-	c->by_pext = zero.a >= 7 && cpuid(7).b & BMI2 &&
-		     (!amd || family >= ZEN3);
+	c->by_pext =
+	    zero.a >= 7 && cpuid(7).b & BMI2 && (!amd || family >= ZEN3);
 	c->by_loop = (uint32_t)amd;
 }
 

@@ -57,10 +57,10 @@ struct block {
 	uint32_t len;	   /* hot bytes */
 	uint16_t guest_len, n_insns;
 	uint16_t seen_len, pad2; /* bytes that it depends on */
-	uint32_t incoming; /* exits linked here */
+	uint32_t incoming;	 /* exits linked here */
 	uint32_t page_next[2];
-	uint8_t state;	/* enum block_state */
-	uint8_t region; /* its number */
+	uint8_t state;	   /* enum block_state */
+	uint8_t region;	   /* its number */
 	uint8_t published; /* it was put into the table once */
 	uint8_t pad;
 };
@@ -93,7 +93,7 @@ struct cache {
 	uint32_t n_regions;
 	uint32_t generation; /* counts the flushes */
 	uint32_t pad;
-	uint64_t used; /* bytes of code */
+	uint64_t used;	       /* bytes of code */
 	struct memory *memory; /* borrowed */
 	struct region regions[CACHE_REGIONS];
 };

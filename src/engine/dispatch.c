@@ -17,9 +17,9 @@
 
 /* ORDER vcpu_exit -> ORDER wire_exit */
 static const uint8_t counted_as[EXIT_MAX] = {
-    [EXIT_LINK] = WIRE_EXIT_LINK,	  [EXIT_INDIRECT] = WIRE_EXIT_INDIRECT,
+    [EXIT_LINK] = WIRE_EXIT_LINK,	[EXIT_INDIRECT] = WIRE_EXIT_INDIRECT,
     [EXIT_SYSCALL] = WIRE_EXIT_SYSCALL, [EXIT_STEP] = WIRE_EXIT_STEP,
-    [EXIT_GO] = WIRE_EXIT_SIGNAL,	  [EXIT_BUDGET] = WIRE_EXIT_SIGNAL,
+    [EXIT_GO] = WIRE_EXIT_SIGNAL,	[EXIT_BUDGET] = WIRE_EXIT_SIGNAL,
     [EXIT_X87] = WIRE_EXIT_STEP,
 };
 
@@ -171,7 +171,7 @@ static int is_canonical(uint64_t pc)
 
 void engine_dispatch(struct vcpu *v)
 {
-	const int64_t plenty = 1ll << 62;
+	const int64_t plenty = 1LL << 62;
 	enum vcpu_exit why = v->exit_reason;
 
 	count_exit(v->engine, counted_as[why]);
@@ -191,12 +191,10 @@ void engine_dispatch(struct vcpu *v)
 			signal_deliver_held(v);
 		else if (why == EXIT_SYSCALL)
 			engine_syscall(v);
-		else if (why == EXIT_STEP || v->stepping)
-			step_native(v);
-		else if (find_entry(v, why))
-			return;
+		else if (why == EXIT_STEP || v->stepping || !find_entry(v, why))
+			step_native(v); /* where no code is, it faults */
 		else
-			step_native(v); /* it faults there, or is code after all */
+			return;
 		why = EXIT_GO;
 	}
 }

@@ -27,7 +27,7 @@ int64_t memory_place(uint64_t *hint, uint64_t len)
 	const unsigned rw = SYS_PROT_READ | SYS_PROT_WRITE;
 
 	len = page_up(len);
-	for (int i = 0; i < TRIES && *hint > len + GAP; i++) {
+	for (int i = 0; i<TRIES && * hint> len + GAP; i++) {
 		int64_t at;
 
 		*hint -= len;

@@ -40,8 +40,8 @@ static inline void plan_add(struct plan *p, unsigned insn, unsigned cell,
 {
 	if (n == 0 || p->n == PLAN_MAX)
 		return;
-	p->adds[p->n++] = (struct plan_add){(uint8_t)insn, (uint8_t)cell,
-					    (uint16_t)n};
+	p->adds[p->n++] =
+	    (struct plan_add){(uint8_t)insn, (uint8_t)cell, (uint16_t)n};
 }
 
 /* The first instrument: counts what is executed. ORDER wire_stats.ran_* */
@@ -65,6 +65,7 @@ void count_one(const uint8_t *code, unsigned have, uint64_t *cells);
 unsigned plan_run_end(const struct guest_block *g, unsigned first);
 
 /* The sum of what instructions from .. to - 1 add, cell by cell. */
-void plan_sum(const struct plan *p, unsigned from, unsigned to, uint64_t *cells);
+void plan_sum(const struct plan *p, unsigned from, unsigned to,
+	      uint64_t *cells);
 
 #endif

@@ -20,8 +20,8 @@ uint32_t pool_add(struct pool *p)
 	if (chunk >= POOL_CHUNKS)
 		return 0;
 	if (!p->chunks[chunk])
-		p->chunks[chunk] = memory_map(
-		    p->memory, (uint64_t)p->size << p->shift);
+		p->chunks[chunk] =
+		    memory_map(p->memory, (uint64_t)p->size << p->shift);
 	if (!p->chunks[chunk])
 		return 0;
 	p->n++;

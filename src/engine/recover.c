@@ -45,9 +45,8 @@ static void find_piece(const struct block *b, unsigned off, struct place *out)
 		unsigned head = at[0], len = at[1];
 		int here = off < host + len;
 
-		*out = (struct place){.pc = pc,
-				      .insn = insn,
-				      .guest_len = head & SIDE_LEN};
+		*out = (struct place){
+		    .pc = pc, .insn = insn, .guest_len = head & SIDE_LEN};
 		at += 2;
 		if (head & SIDE_POINTS)
 			at = read_points(at, here ? off - host : 0, out);

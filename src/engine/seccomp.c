@@ -20,9 +20,9 @@
 #include "engine/call_priv.h"
 
 #include "engine/bpf.h"
+#include "engine/memory.h"
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
-#include "engine/memory.h"
 #include "inside/sys.h"
 
 struct filter {

@@ -12,7 +12,7 @@
 struct sighand {
 	struct engine_lock lock;
 	uint32_t refs;
-	struct memory *memory; /* borrowed: where it is from */
+	struct memory *memory;		   /* borrowed: where it is from */
 	struct sig_action action[SIG_MAX]; /* of signal i + 1 */
 };
 

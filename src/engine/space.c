@@ -350,8 +350,8 @@ int space_prepare(struct engine *e, struct translate_how *how)
 	}
 	if (!(r->flags & SPACE_WRITE))
 		return 0;
-	if (how->limit > page + 2 * PAGE)
-		how->limit = page + 2 * PAGE;
+	if (how->limit > page + 2ULL * PAGE)
+		how->limit = page + 2ULL * PAGE;
 	if (how->limit > page + PAGE && page + PAGE - how->pc >= BLOCK_BYTES)
 		how->limit = page + PAGE;
 	for (uint64_t at = page; at < how->limit; at += PAGE)

@@ -47,10 +47,9 @@ static struct engine *make_engine(uint64_t image)
 
 static void set_state(struct vcpu *v, const struct wire_regs *r)
 {
-	const uint64_t gpr[16] = {r->rax, r->rcx, r->rdx, r->rbx,
-				  r->rsp, r->rbp, r->rsi, r->rdi,
-				  r->r8,  r->r9,  r->r10, r->r11,
-				  r->r12, r->r13, r->r14, r->r15};
+	const uint64_t gpr[16] = {
+	    r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
+	    r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
 
 	for (unsigned i = 0; i < 16; i++)
 		v->gpr[i] = gpr[i];

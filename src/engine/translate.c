@@ -39,12 +39,12 @@ enum {
 };
 
 struct work {
-	struct engine *e;	/* borrowed */
-	struct region *region;	/* borrowed */
-	struct guest_block *g;	/* borrowed */
+	struct engine *e;	    /* borrowed */
+	struct region *region;	    /* borrowed */
+	struct guest_block *g;	    /* borrowed */
 	const struct guest_insn *i; /* borrowed: being translated */
-	uint64_t pc;		/* of it */
-	uint32_t number;	/* that the block will have */
+	uint64_t pc;		    /* of it */
+	uint32_t number;	    /* that the block will have */
 	struct x86_buf hot;
 	uint64_t piece; /* where the piece began */
 	uint8_t points; /* written for it */
@@ -127,8 +127,8 @@ static uint8_t *take_cold(struct work *w, unsigned len)
 static uint64_t put_stub(struct work *w, uint32_t number)
 {
 	static const uint8_t stub[STUB_LEN] = {
-	    0x65, 0x48, 0xc7, 0x04, 0x25, VCPU_ARG,   0, 0, 0, 0, 0, 0, 0,
-	    0x65, 0xff, 0x24, 0x25, VCPU_LEAVE, 0, 0, 0};
+	    0x65, 0x48, 0xc7, 0x04, 0x25, VCPU_ARG, 0,		0, 0, 0, 0,
+	    0,	  0,	0x65, 0xff, 0x24, 0x25,	    VCPU_LEAVE, 0, 0, 0};
 	enum { NUMBER_AT = 9 };
 	uint8_t *at = take_cold(w, STUB_LEN);
 
@@ -295,9 +295,8 @@ static void put_operand(struct work *w)
 	    !emit_reaches(&w->hot, 16, (uint64_t)mem.disp)) {
 		emit_set(&w->hot, X86_R10, (uint64_t)mem.disp);
 		point(w, SIDE_R10);
-		mem = (struct x86_mem){.seg = mem.seg,
-				       .base = X86_R10,
-				       .index = X86_NOREG};
+		mem = (struct x86_mem){
+		    .seg = mem.seg, .base = X86_R10, .index = X86_NOREG};
 	}
 	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, mem);
 }
@@ -356,8 +355,7 @@ static void put_copy(struct work *w)
 		return;
 	}
 	operand = w->pc + x->len + (uint64_t)x->disp;
-	if (x->prefixes & X86_P_67 ||
-	    !emit_reaches(&w->hot, x->len, operand)) {
+	if (x->prefixes & X86_P_67 || !emit_reaches(&w->hot, x->len, operand)) {
 		put_moved(w);
 		return;
 	}
@@ -412,8 +410,8 @@ static void put_insn(struct work *w)
 		put_loop(w, target);
 		break;
 	case TREAT_RDGS:
-		emit_rm(&w->hot, EMIT_MOV, w->i->x.rex & 8 ? 8 : 4,
-			w->i->x.rm, x86_mem_seg(X86_GS, VCPU_GS));
+		emit_rm(&w->hot, EMIT_MOV, w->i->x.rex & 8 ? 8 : 4, w->i->x.rm,
+			x86_mem_seg(X86_GS, VCPU_GS));
 		break;
 	case TREAT_POPF:
 		put_popf(w);
@@ -488,8 +486,7 @@ static void put_add(struct work *w, unsigned cell, uint64_t n, int flags_live)
 		return;
 	}
 	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, at);
-	emit_rm(&w->hot, EMIT_LEA, 8, X86_R10,
-		x86_mem_at(X86_R10, (int64_t)n));
+	emit_rm(&w->hot, EMIT_LEA, 8, X86_R10, x86_mem_at(X86_R10, (int64_t)n));
 	emit_mr(&w->hot, EMIT_MOV, 8, at, X86_R10);
 }
 
@@ -538,8 +535,7 @@ static void put_budget(struct work *w)
 		put_leave(w, w->g->pc, EXIT_BUDGET);
 		emit_bind(&w->hot, &out);
 		point(w, SIDE_RCX);
-		emit_rm(&w->hot, EMIT_LEA, 8, X86_RCX,
-			x86_mem_at(X86_RCX, -1));
+		emit_rm(&w->hot, EMIT_LEA, 8, X86_RCX, x86_mem_at(X86_RCX, -1));
 		emit_mr(&w->hot, EMIT_MOV, 8, at, X86_RCX);
 		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
 	}
@@ -602,10 +598,9 @@ static uint64_t put_stale(struct work *w)
 {
 	enum { LEN = 80 };
 	uint8_t *at = take_cold(w, LEN);
-	struct work cold = {.hot = {.start = at,
-				    .at = at,
-				    .end = at + LEN,
-				    .pc = (uint64_t)at}};
+	struct work cold = {
+	    .hot = {
+		.start = at, .at = at, .end = at + LEN, .pc = (uint64_t)at}};
 
 	put_flags_back(&cold);
 	put_leave(&cold, w->g->pc, EXIT_GO);
@@ -623,7 +618,9 @@ static unsigned put_compare(struct work *w, unsigned at, uint64_t stale)
 
 	__builtin_memcpy(&was, w->g->bytes + at, width);
 	emit_mi(&w->hot, EMIT_CMP, width, x86_mem_pc(w->g->pc + at),
-		width == 4 ? was : width == 2 ? (int16_t)was : (int8_t)was);
+		width == 4   ? was
+		: width == 2 ? (int16_t)was
+			     : (int8_t)was);
 	emit_jcc(&w->hot, X86_CC_NE, stale);
 	return width;
 }
@@ -655,6 +652,7 @@ static void put_check(struct work *w)
 static void put_all(struct work *w)
 {
 	const struct guest_block *g = w->g;
+	unsigned last = g->insns[g->n - 1].treat;
 	unsigned run = w->plan ? 0 : BLOCK_MAX; /* the next one begins there */
 
 	for (unsigned k = 0; k < g->n; k++) {
@@ -668,7 +666,7 @@ static void put_all(struct work *w)
 		put_insn(w);
 		piece_end(w, w->i->treat == TREAT_STEP ? 0 : w->i->x.len);
 	}
-	if (w->i->treat < TREAT_JMP || w->i->treat == TREAT_TRAP) {
+	if (last < TREAT_JMP || last == TREAT_TRAP) {
 		piece_begin(w);
 		put_jmp(w, g->pc + g->len);
 		piece_end(w, 0);

@@ -36,7 +36,7 @@ struct side_point {
 	uint8_t what; /* SIDE_* */
 	uint8_t reg;  /* SIDE_REG: which is in spill[SPILL_ANY] */
 };
-enum { /* what */
+enum {		     /* what */
        SIDE_R10 = 1, /* r10 is in its spill word */
        SIDE_RCX = 2,
        SIDE_PC = 4, /* pc is in the eight bytes behind the point */

@@ -1,6 +1,7 @@
 /* inside/sys.h - system calls, made directly.
  *
- * The answer is the kernel's: a negative errno on failure. Works hosted, too. */
+ * The answer is the kernel's: a negative errno on failure. Works hosted, too.
+ */
 #ifndef INSIDE_SYS_H
 #define INSIDE_SYS_H
 
