@@ -330,16 +330,18 @@ END_TEST
 
 START_TEST(the_right_to_write_comes_back_and_the_blocks_go)
 {
-	struct block *b, *neighbour;
+	struct block *b, *second, *neighbour;
 
 	open_space();
 	space_add(e, page(0), page(4), SPACE_WRITE);
 	neighbour = make(page(2));
 	b = make(page(1));
+	second = make(page(1) + 1);
 	ck_assert_int_eq(0, space_give_back(v, page(0), page(3)));
 	ck_assert_int_eq(1, space_give_back(v, page(1) + 99, page(3)));
 	ck_assert(is_writable(page(1)));
 	ck_assert_uint_eq(BLOCK_DEAD, b->state);
+	ck_assert_uint_eq(BLOCK_DEAD, second->state);
 	ck_assert_uint_eq(BLOCK_LIVE, neighbour->state);
 	ck_assert(!is_writable(page(2)));
 }
@@ -378,6 +380,8 @@ START_TEST(a_page_that_is_written_again_and_again_is_compared_instead)
 	space_forget(e, page(1), page(2));
 	space_add(e, page(1), page(2), SPACE_WRITE);
 	ck_assert_uint_eq(BLOCK_LIVE, make(page(1))->state);
+	ck_assert_int_eq(1, space_give_back(v, page(1), page(3)));
+	ck_assert_uint_eq(BLOCK_LIVE, make(page(1))->state);
 }
 END_TEST
 
@@ -392,6 +396,11 @@ START_TEST(a_page_that_writes_to_itself_is_compared_at_once)
 	how = prepare(page(1));
 	ck_assert_uint_eq(BLOCK_CHECKED, how.kind);
 	ck_assert_uint_eq(BLOCK_ENDS_AT_STORES, how.block_flags);
+	space_forget(e, page(1), page(2));
+	space_add(e, page(1), page(2), SPACE_WRITE);
+	make(page(1)); /* mapped anew: nothing is known of it */
+	ck_assert_int_eq(1, space_give_back(v, page(1) + 8, page(3)));
+	ck_assert_uint_eq(BLOCK_LIVE, prepare(page(1)).kind);
 }
 END_TEST
 
