@@ -48,6 +48,8 @@ int64_t call_with_mask(struct vcpu *v, const struct call *c);
 /* memcall.c: the mmap family. */
 int64_t call_memory(struct vcpu *v, const struct call *c);
 
+/* prctl(PR_SET_MDWE), PR_GET_MDWE */
+int64_t call_mdwe(struct vcpu *v, const struct call *c);
 int64_t call_open(struct vcpu *v, const struct call *c);
 /* Does it write to a file that is memory? Then call_write does it. */
 int call_writes_memory(const struct vcpu *v, const struct call *c);

@@ -202,7 +202,8 @@ struct engine {
 	uint64_t slot_hint;
 	uint32_t n_slots;
 	uint32_t read_is_exec; /* personality: what can be read is code */
-	uint32_t left, pad;    /* for those who asked it to: see leave.c */
+	uint32_t left;	       /* for those who asked it to: see leave.c */
+	uint32_t no_new_code;  /* prctl(PR_SET_MDWE): see memcall.c */
 	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;

@@ -137,7 +137,7 @@ static void ask_to_leave(const struct engine *e, uint64_t pid)
 	const uint64_t moment[2] = {0, 200000};
 	struct sig_info info = {
 	    .signo = SIG_TRAP, .code = CODE_QUEUE, .value = secret(e)};
-	struct engine theirs;
+	struct engine theirs = {0};
 
 	if (pid == (uint64_t)sys_call3(SYS_NR_GETPID, 0, 0, 0) ||
 	    peek(pid, e, &theirs) < 0 || theirs.left || theirs.n_threads != 1 ||

@@ -5,6 +5,11 @@
  * to change: there the call behaves as if something unmovable were mapped
  * (MAP_FIXED fails), or nothing at all (munmap passes by).
  *
+ * A program may forbid itself memory that is both written and executed, or
+ * that becomes code later (MDWE). The engine's own would be forbidden with it,
+ * so it is the engine that refuses. Not as native: code that was code already
+ * cannot be protected as such again, and exec forgets all of it.
+ *
  * Memory can be written through a file, too (/proc/PID/mem), whatever its
  * protection. Descriptors that were opened as such are remembered; one that
  * has become something else meanwhile costs only time.
@@ -54,6 +59,8 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 	unsigned prot = (unsigned)c->args[2];
 	int64_t answer;
 
+	if (e->no_new_code && (prot & SYS_PROT_WRITE) && (prot & SYS_PROT_EXEC))
+		return -ERR_ACCES;
 	if (flags & SYS_MAP_FIXED) {
 		if (is_own(e, at, len))
 			return -ERR_NOMEM;
@@ -78,6 +85,8 @@ static int64_t do_mprotect(struct vcpu *v, const struct call *c)
 	unsigned prot = (unsigned)c->args[2];
 	int64_t answer;
 
+	if (e->no_new_code && (prot & SYS_PROT_EXEC))
+		return -ERR_ACCES;
 	if (is_own(e, at, c->args[1]))
 		return -ERR_NOMEM;
 	change(e, at, end);
@@ -177,6 +186,24 @@ int64_t call_memory(struct vcpu *v, const struct call *c)
 	default:
 		return call_pass(v, c);
 	}
+}
+
+int64_t call_mdwe(struct vcpu *v, const struct call *c)
+{
+	enum { GET = 66, REFUSE = 1, NO_INHERIT = 2 };
+	struct engine *e = v->engine;
+	uint64_t wanted = c->args[1];
+
+	if (c->args[2] || c->args[3] || c->args[4])
+		return -ERR_INVAL;
+	if (c->args[0] == GET)
+		return wanted ? -ERR_INVAL : (int64_t)e->no_new_code;
+	if (wanted & ~(uint64_t)(REFUSE | NO_INHERIT) || wanted == NO_INHERIT)
+		return -ERR_INVAL;
+	if (e->no_new_code && e->no_new_code != wanted)
+		return -ERR_PERM;
+	e->no_new_code = (uint32_t)wanted;
+	return 0;
 }
 
 /* -- Memory as a file ------------------------------------------------------ */

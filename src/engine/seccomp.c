@@ -38,6 +38,8 @@ enum {
 	PR_SET_SECCOMP = 22,
 	PR_GET_NO_NEW_PRIVS = 39,
 	PR_SET_DISPATCH = 59,
+	PR_SET_MDWE = 65,
+	PR_GET_MDWE = 66,
 };
 enum { NR_PRCTL = 157, NR_CAPGET = 125, NR_SECCOMP = 317, NR_KILL = 62 };
 enum { NR_EXIT = 60 };
@@ -371,6 +373,9 @@ int64_t call_prctl(struct vcpu *v, const struct call *c)
 		return -ERR_INVAL;
 	case PR_SET_DISPATCH:
 		return set_dispatch(v, c);
+	case PR_SET_MDWE:
+	case PR_GET_MDWE:
+		return call_mdwe(v, c);
 	default:
 		return call_pass(v, c);
 	}

@@ -293,6 +293,8 @@ static void child_of_fork(struct vcpu *v, const struct birth *p)
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 	v->sighand->refs = 1;
 	sent_drop(v, SIG_ALL);
+	if (e->no_new_code & 2) /* not inherited */
+		e->no_new_code = 0;
 	v->call_dispatch = 0;
 	v->is_vfork = v->is_process = 0;
 	signal_recheck(v);
