@@ -80,6 +80,28 @@ static const char *check_cells(const struct bench_place *p)
 	return NULL;
 }
 
+/* Each exit leads to its stub, or to a living block of its target: C2 of
+ * cache.h, T3 of translate.c. */
+static const char *check_exits(struct cache *c)
+{
+	for (uint32_t i = 1; i <= c->exits.n; i++) {
+		const struct exit *x = cache_exit(c, i);
+		const struct block *b =
+		    x->linked ? cache_block(c, x->linked) : NULL;
+		int32_t rel;
+
+		memcpy(&rel, (const void *)x->site, sizeof rel);
+		if (x->site + 4 + (uint64_t)(int64_t)rel !=
+		    (b ? b->entry : x->stub))
+			return "an exit that leads elsewhere";
+		if (b && (b->state == BLOCK_DEAD || b->pc != x->target))
+			return "an exit linked to the wrong block";
+		if (x->site % 8 > 4)
+			return "an exit that cannot be changed at once";
+	}
+	return NULL;
+}
+
 /* What is wrong with the program in p's code; NULL. */
 static const char *try_program(struct vcpu *v, const struct bench_place *p,
 			       const struct bench_how *how)
@@ -96,7 +118,7 @@ static const char *try_program(struct vcpu *v, const struct bench_place *p,
 	wrong = bench_translated(v, p, gs, &native, how, &translated);
 	if (!wrong && v->engine->flags & WIRE_RUN_COUNT)
 		wrong = check_cells(p);
-	return wrong;
+	return wrong ? wrong : check_exits(v->engine->cache);
 }
 
 /* -- Random programs ------------------------------------------------------- */
