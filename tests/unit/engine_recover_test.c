@@ -294,7 +294,7 @@ static void put_through_register(struct x86_buf *b, const struct bench_place *p,
 
 START_TEST(branches_through_every_register)
 {
-	check_cases(put_through_register, 32, both[_i], 6);
+	check_cases(put_through_register, 32, both[_i], 3);
 }
 END_TEST
 
@@ -377,7 +377,7 @@ static void put_call_ret(struct x86_buf *b, const struct bench_place *p,
 
 START_TEST(calls_and_returns_that_drop_arguments)
 {
-	check_cases(put_call_ret, 9, both[_i], 6);
+	check_cases(put_call_ret, 9, both[_i], 3);
 }
 END_TEST
 
@@ -466,7 +466,7 @@ static void put_stack(struct x86_buf *b, const struct bench_place *p,
 START_TEST(odd_users_of_the_stack)
 {
 	check_cases(put_stack, sizeof stack_code / sizeof stack_code[0],
-		    both[_i], 6);
+		    both[_i], 3);
 }
 END_TEST
 
@@ -564,7 +564,7 @@ static void put_faulting(struct x86_buf *b, const struct bench_place *p,
 START_TEST(what_faults_shows_the_state_before_it)
 {
 	check_cases(put_faulting, sizeof faulting / sizeof faulting[0],
-		    both[_i], 6);
+		    both[_i], 3);
 }
 END_TEST
 
@@ -601,7 +601,7 @@ static void put_far_faulting(struct x86_buf *b, const struct bench_place *p,
 START_TEST(what_faults_far_away_shows_the_state_before_it)
 {
 	check_cases(put_far_faulting,
-		    sizeof far_faulting / sizeof far_faulting[0], both[_i], 6);
+		    sizeof far_faulting / sizeof far_faulting[0], both[_i], 3);
 }
 END_TEST
 
