@@ -684,7 +684,7 @@ static TCase *one_by_one(void)
 	tcase_add_loop_test(t, the_base_of_gs_is_the_programs_own, 0, 2);
 	tcase_add_loop_test(t, code_longer_than_a_block, 0, 2);
 	tcase_add_loop_test(t, what_faults_shows_the_state_before_it, 0, 2);
-	tcase_add_loop_test(t, a_branch_to_no_address_faults_itself, 0, 1);
+	tcase_add_loop_test(t, a_branch_to_no_address_faults_itself, 0, 2);
 	tcase_add_loop_test(t, what_faults_far_away_shows_the_state_before_it,
 			    0, 2);
 	return t;
