@@ -75,11 +75,18 @@ static unsigned fetch(struct guest_block *g, unsigned at, uint64_t limit)
 	return g->have - at;
 }
 
-static int stores(const struct x86_insn *x)
+static int stores_implicitly(const struct x86_insn *x, unsigned k, int apart)
 {
-	return (x->is_mem && x->row->mem & X86_M_WRITE) ||
-	       (x->row->imem[0] >> 4 & X86_M_WRITE) ||
-	       (x->row->imem[1] >> 4 & X86_M_WRITE);
+	unsigned at = x->row->imem[k];
+
+	return at >> 4 & X86_M_WRITE && !(apart && (at & 15) == X86_RSP);
+}
+
+static int stores(const struct x86_insn *x, int apart)
+{
+	return (x->is_mem && x->row->mem & X86_M_WRITE &&
+		!(apart && x->base == X86_RSP)) ||
+	       stores_implicitly(x, 0, apart) || stores_implicitly(x, 1, apart);
 }
 
 void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
@@ -108,7 +115,8 @@ void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
 		g->len += i->x.len;
 		if (i->treat >= TREAT_JMP)
 			return;
-		if (flags & BLOCK_ENDS_AT_STORES && stores(&i->x))
+		if (flags & BLOCK_ENDS_AT_STORES &&
+		    stores(&i->x, (flags & BLOCK_STACK_APART) != 0))
 			return;
 	}
 }

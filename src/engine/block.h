@@ -52,7 +52,8 @@ struct guest_block {
 
 enum { /* flags */
        BLOCK_ENDS_AT_STORES = 1,
-       BLOCK_STEPS_POPF = 2, /* no way out in the middle */
+       BLOCK_STACK_APART = 4, /* stores through rsp do not count */
+       BLOCK_STEPS_POPF = 2,  /* no way out in the middle */
 };
 
 /* Decodes at pc; code is readable below limit (a fault ends it, too). */

@@ -68,7 +68,8 @@ static uint32_t make_block(struct vcpu *v, const struct translate_how *how)
 static uint32_t block_for(struct vcpu *v, int indirect)
 {
 	struct engine *e = v->engine;
-	struct translate_how how = {.pc = v->pc, .indirect = (uint8_t)indirect};
+	struct translate_how how = {
+	    .pc = v->pc, .sp = v->gpr[4], .indirect = (uint8_t)indirect};
 	uint32_t number = cache_find(e->cache, v->pc);
 
 	if (number != 0) {

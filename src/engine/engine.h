@@ -105,9 +105,6 @@ int64_t engine_guest_call(struct vcpu *v, int64_t nr, const uint64_t args[6]);
  * could not be copied (a fault stops it). */
 uint64_t guest_copy(void *to, const void *from, uint64_t len);
 
-/* 0 if the byte can be written; it is not changed. */
-int guest_touch(uint64_t address);
-
 /* The system call at .pc, counted. */
 void engine_syscall(struct vcpu *v);
 
@@ -126,11 +123,6 @@ enum { /* flags of a range */
  * call that changes it, space_add after it succeeded. */
 void space_add(struct engine *e, uint64_t start, uint64_t end, unsigned flags);
 void space_forget(struct engine *e, uint64_t start, uint64_t end);
-/* A write fault at address: was it the engine that took the right to write
- * away? 1: it is given back, and the translations are gone; try again. */
-int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc);
-/* The same for all pages: a system call said EFAULT. 1: there were some. */
-int space_give_back_all(struct engine *e);
 
 /* -- signal.c ------------------------------------------------------------- */
 

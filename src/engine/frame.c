@@ -56,12 +56,8 @@ static int choose(const struct vcpu *v, const struct sig_action *act,
 	return on_alt && !within_altstack(v, *frame) ? -1 : 0;
 }
 
-static int put(struct vcpu *v, uint64_t to, const void *from, uint64_t len)
+static int put(uint64_t to, const void *from, uint64_t len)
 {
-	if (guest_copy((void *)to, from, len) == 0)
-		return 0;
-	if (!space_give_back_all(v->engine))
-		return -1;
 	return guest_copy((void *)to, from, len) == 0 ? 0 : -1;
 }
 
@@ -89,8 +85,7 @@ static void fill(struct caught *c, const struct sig_action *act,
 }
 
 /* The bytes that the kernel leaves alone are left alone. */
-static int write_frame(struct vcpu *v, uint64_t at, const struct sig_frame *f,
-		       int with_info)
+static int write_frame(uint64_t at, const struct sig_frame *f, int with_info)
 {
 	const uint8_t *from = (const uint8_t *)f;
 	uint64_t gap = offsetof(struct sig_frame, uc.context.reserved);
@@ -99,10 +94,10 @@ static int write_frame(struct vcpu *v, uint64_t at, const struct sig_frame *f,
 	uint64_t stack_pad = offsetof(struct sig_frame, uc.stack.pad);
 	uint64_t behind = stack_pad + sizeof f->uc.stack.pad;
 
-	if (put(v, at, from, stack_pad) < 0 ||
-	    put(v, at + behind, from + behind, gap - behind) < 0)
+	if (put(at, from, stack_pad) < 0 ||
+	    put(at + behind, from + behind, gap - behind) < 0)
 		return -1;
-	return put(v, at + rest, from + rest, end - rest);
+	return put(at + rest, from + rest, end - rest);
 }
 
 static uint32_t pkru_at(void)
@@ -172,8 +167,8 @@ int frame_push(struct caught *c, const struct sig_action *act,
 	x87_fix_frame(v, native_fp);
 	fill(c, act, info, &f);
 	f.uc.context.fpstate = fp;
-	if (put(v, fp, native_fp, fp_len) < 0 ||
-	    write_frame(v, at, &f, (act->flags & ACT_SIGINFO) != 0) < 0)
+	if (put(fp, native_fp, fp_len) < 0 ||
+	    write_frame(at, &f, (act->flags & ACT_SIGINFO) != 0) < 0)
 		return -1;
 	enter_handler(v, act, info->signo, at);
 	reset_fp(native_fp);

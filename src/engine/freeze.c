@@ -53,7 +53,6 @@ void freeze_others(struct vcpu *v)
 
 	if (v->engine->n_threads < 2 || v->is_process)
 		return;
-	space_give_back_all(v->engine);
 	for (int i = 0; i < TRIES && ask_others(v, pid) > 0; i++)
 		sys_call3(NR_NANOSLEEP, (uint64_t)moment, 0, 0);
 }

@@ -61,14 +61,4 @@ function signal_return_abort
 	.size signal_return_abort, . - signal_return_abort
 	.size signal_return, . - signal_return
 
-/* int guest_touch(address): 0 if it can be written; nothing is changed. A fault
- * there ends like one of guest_copy: with rcx for an answer. */
-function guest_touch
-	mov $1, %ecx
-label guest_touch_insn
-	lock orb $0, (%rdi)
-	xor %eax, %eax
-	ret
-	.size guest_touch, . - guest_touch
-
 	.section .note.GNU-stack, "", @progbits

@@ -15,9 +15,8 @@
  * has become something else meanwhile costs only time.
  *
  * M1  Between space_forget and the end of the call another thread may run
- *     code in the range; it finds none that it may translate and steps.
- * M2  What space.c forgets is writable again if the program may write it:
- *     either the call sets the protection, or all is given back before. */
+ *     code in the range; it finds none that it may translate and steps; that
+ *     teaches space.c. So it is forgotten again behind the call. */
 #include "engine/call_priv.h"
 
 #include "engine/memory.h"
@@ -43,13 +42,6 @@ static int is_own(const struct engine *e, uint64_t start, uint64_t len)
 	return s.end > s.start && memory_meets(e->memory, s, &own);
 }
 
-/* M2 */
-static void change(struct engine *e, uint64_t start, uint64_t end)
-{
-	space_give_back_all(e);
-	space_forget(e, start, end);
-}
-
 /* -- The calls ------------------------------------------------------------- */
 
 static int64_t do_mmap(struct vcpu *v, const struct call *c)
@@ -64,11 +56,12 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 	if (flags & SYS_MAP_FIXED) {
 		if (is_own(e, at, len))
 			return -ERR_NOMEM;
-		change(e, at, at + len);
+		space_forget(e, at, at + len);
 	}
 	answer = call_pass(v, c);
 	if (sys_failed(answer) || answer == ENGINE_ABORTED)
 		return answer;
+	space_forget(e, (uint64_t)answer, (uint64_t)answer + len);
 	if (prot & SYS_PROT_EXEC || (e->read_is_exec && (prot & SYS_PROT_READ)))
 		space_add(e, (uint64_t)answer, (uint64_t)answer + len,
 			  (prot & SYS_PROT_WRITE ? SPACE_WRITE : 0) |
@@ -76,8 +69,6 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 	return answer;
 }
 
-/* Forgotten twice if it is to be written: in between, another thread may have
- * taken the right to write away. */
 static int64_t do_mprotect(struct vcpu *v, const struct call *c)
 {
 	struct engine *e = v->engine;
@@ -89,27 +80,23 @@ static int64_t do_mprotect(struct vcpu *v, const struct call *c)
 		return -ERR_ACCES;
 	if (is_own(e, at, c->args[1]))
 		return -ERR_NOMEM;
-	change(e, at, end);
+	space_forget(e, at, end);
 	answer = call_pass(v, c);
+	space_forget(e, at, end);
 	if (answer != 0 || !(prot & SYS_PROT_EXEC))
 		return answer;
-	if (prot & SYS_PROT_WRITE)
-		space_forget(e, at, end);
 	space_add(e, at, end, prot & SYS_PROT_WRITE ? SPACE_WRITE : 0);
 	return answer;
 }
 
 /* Around whatever of the range is the engine's. */
-static int64_t do_munmap(struct vcpu *v, const struct call *c)
+static int64_t unmap_parts(struct vcpu *v, const struct call *c, struct span s)
 {
-	struct engine *e = v->engine;
+	const struct engine *e = v->engine;
 	struct call part = *c;
-	struct span s = {c->args[0], c->args[0] + c->args[1]}, own;
+	struct span own;
 	int64_t answer;
 
-	if (s.end <= s.start || (s.start & (PAGE - 1)))
-		return call_pass(v, c);
-	space_forget(e, s.start, s.end);
 	while (memory_meets(e->memory, s, &own)) {
 		part.args[0] = s.start;
 		part.args[1] = own.start - s.start;
@@ -123,20 +110,36 @@ static int64_t do_munmap(struct vcpu *v, const struct call *c)
 	return call_pass(v, &part);
 }
 
+static int64_t do_munmap(struct vcpu *v, const struct call *c)
+{
+	struct span s = {c->args[0], c->args[0] + c->args[1]};
+	int64_t answer;
+
+	if (s.end <= s.start || (s.start & (PAGE - 1)))
+		return call_pass(v, c);
+	space_forget(v->engine, s.start, s.end);
+	answer = unmap_parts(v, c, s);
+	space_forget(v->engine, s.start, s.end);
+	return answer;
+}
+
 static int64_t do_mremap(struct vcpu *v, const struct call *c)
 {
 	enum { FIXED = 2 };
 	struct engine *e = v->engine;
+	int64_t answer;
 
 	if (is_own(e, c->args[0], c->args[1]))
 		return -ERR_FAULT;
 	if (c->args[3] & FIXED) {
 		if (is_own(e, c->args[4], c->args[2]))
 			return -ERR_NOMEM;
-		change(e, c->args[4], c->args[4] + c->args[2]);
+		space_forget(e, c->args[4], c->args[4] + c->args[2]);
 	}
-	change(e, c->args[0], c->args[0] + c->args[1]);
-	return call_pass(v, c);
+	space_forget(e, c->args[0], c->args[0] + c->args[1]);
+	answer = call_pass(v, c);
+	space_forget(e, c->args[0], c->args[0] + c->args[1]);
+	return answer;
 }
 
 static int64_t do_madvise(struct vcpu *v, const struct call *c)
@@ -149,7 +152,7 @@ static int64_t do_madvise(struct vcpu *v, const struct call *c)
 		return call_pass(v, c);
 	if (is_own(v->engine, c->args[0], c->args[1]))
 		return -ERR_NOMEM;
-	change(v->engine, c->args[0], c->args[0] + c->args[1]);
+	space_forget(v->engine, c->args[0], c->args[0] + c->args[1]);
 	return call_pass(v, c);
 }
 
@@ -181,7 +184,7 @@ int64_t call_memory(struct vcpu *v, const struct call *c)
 	case NR_PERSONALITY:
 		return do_personality(v, c);
 	case NR_REMAP_FILE_PAGES:
-		change(v->engine, c->args[0], c->args[0] + c->args[1]);
+		space_forget(v->engine, c->args[0], c->args[0] + c->args[1]);
 		return call_pass(v, c);
 	default:
 		return call_pass(v, c);
@@ -260,6 +263,6 @@ int64_t call_write(struct vcpu *v, const struct call *c)
 		return answer;
 	if (c->nr == NR_WRITE || c->nr == NR_WRITEV)
 		at = sys_call3(NR_LSEEK, c->args[0], 0, FROM_HERE) - answer;
-	change(v->engine, (uint64_t)at, (uint64_t)(at + answer));
+	space_forget(v->engine, (uint64_t)at, (uint64_t)(at + answer));
 	return answer;
 }

@@ -19,7 +19,6 @@ LABEL(engine_resume);
 LABEL(guest_copy_begin);
 LABEL(guest_copy_end);
 LABEL(guest_copy_fault);
-LABEL(guest_touch_insn);
 LABEL(signal_return_check);
 LABEL(signal_return_end);
 LABEL(signal_return_abort);
@@ -44,8 +43,7 @@ enum engine_place engine_place(const struct vcpu *v, uint64_t rip)
 	    within(rip, signal_return_check, signal_return_end) ||
 	    within(rip, step_enter_begin, step_enter_iret + 1))
 		return AT_WINDOW;
-	if (within(rip, guest_copy_begin, guest_copy_end) ||
-	    rip == (uint64_t)guest_touch_insn)
+	if (within(rip, guest_copy_begin, guest_copy_end))
 		return AT_GUARDED;
 	if (rip == (uint64_t)engine_deliver_insn)
 		return AT_DELIVER;

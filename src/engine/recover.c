@@ -193,6 +193,8 @@ void engine_unbranch(struct vcpu *v)
 	struct x86_insn x;
 
 	v->pc = last_pc(b);
+	if (v->engine->flags & WIRE_RUN_COUNT)
+		take_back(v, b, b->n_insns - 1u);
 	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
 	if (x86_decode(code, have, &x) != X86_OK)
 		return;

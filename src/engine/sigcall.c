@@ -28,12 +28,8 @@ static int get(void *to, uint64_t from, uint64_t len)
 	return guest_copy(to, (const void *)from, len) == 0 ? 0 : -1;
 }
 
-static int put(struct vcpu *v, uint64_t to, const void *from, uint64_t len)
+static int put(uint64_t to, const void *from, uint64_t len)
 {
-	if (guest_copy((void *)to, from, len) == 0)
-		return 0;
-	if (!space_give_back_all(v->engine))
-		return -1;
 	return guest_copy((void *)to, from, len) == 0 ? 0 : -1;
 }
 
@@ -55,7 +51,7 @@ int64_t call_sigaction(struct vcpu *v, const struct call *c)
 	sighand_set(v->sighand, (int)sig, from != 0 ? &new : 0, &old);
 	if (from != 0 && new.handler == SIG_IGN_)
 		sent_drop(v, SIG_BIT(sig));
-	return to != 0 && put(v, to, &old, sizeof old) < 0 ? -ERR_FAULT : 0;
+	return to != 0 && put(to, &old, sizeof old) < 0 ? -ERR_FAULT : 0;
 }
 
 /* -- The mask -------------------------------------------------------------- */
@@ -102,7 +98,7 @@ int64_t call_sigprocmask(struct vcpu *v, const struct call *c)
 			return -ERR_FAULT;
 		answer = change_mask(v, (uint32_t)c->args[0], set);
 	}
-	if (answer == 0 && to != 0 && put(v, to, &old, sizeof old) < 0)
+	if (answer == 0 && to != 0 && put(to, &old, sizeof old) < 0)
 		return -ERR_FAULT;
 	return answer;
 }
@@ -118,7 +114,7 @@ int64_t call_sigpending(struct vcpu *v, const struct call *c)
 	if (answer != 0)
 		return answer;
 	set |= v->sent;
-	return put(v, c->args[0], &set, c->args[1]) < 0 ? -ERR_FAULT : 0;
+	return put(c->args[0], &set, c->args[1]) < 0 ? -ERR_FAULT : 0;
 }
 
 int64_t call_sigtimedwait(struct vcpu *v, const struct call *c)
@@ -131,7 +127,7 @@ int64_t call_sigtimedwait(struct vcpu *v, const struct call *c)
 	    get(&set, c->args[0], sizeof set) == 0) {
 		sig = sent_take(v, set, &info);
 		if (sig != 0 && c->args[1] != 0 &&
-		    put(v, c->args[1], &info, sizeof info) < 0)
+		    put(c->args[1], &info, sizeof info) < 0)
 			return -ERR_FAULT;
 		if (sig != 0)
 			return sig;
@@ -267,7 +263,7 @@ int64_t call_sigaltstack(struct vcpu *v, const struct call *c)
 	if (c->args[0] != 0)
 		answer = set_altstack(v, &new, v->gpr[RSP]);
 	if (answer == 0 && c->args[1] != 0 &&
-	    put(v, c->args[1], &old, sizeof old) < 0)
+	    put(c->args[1], &old, sizeof old) < 0)
 		return -ERR_FAULT;
 	return answer;
 }

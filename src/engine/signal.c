@@ -369,7 +369,6 @@ static void note_trap(struct vcpu *v, const int64_t *g)
 
 static void fault_in_cache(struct caught *c)
 {
-	enum { WRITE = 2, CODE_ACCESS = 2 };
 	struct vcpu *v = c->v;
 	int64_t *g = c->uc->context.gregs;
 	uint64_t host = (uint64_t)g[GREG_RIP];
@@ -378,11 +377,6 @@ static void fault_in_cache(struct caught *c)
 	if (engine_recover(v, g) < 0)
 		fault_in_engine(c);
 	signal_set_state(v, g);
-	if (info.signo == SIG_SEGV && info.code == CODE_ACCESS &&
-	    (g[GREG_ERR] & WRITE) && space_give_back(v, info.addr, v->pc)) {
-		signal_go_on(c);
-		return;
-	}
 	note_trap(v, g);
 	if (info.addr == host && info.signo != SIG_SEGV)
 		info.addr = v->pc;

@@ -4,26 +4,17 @@
 #include "engine/block.h"
 #include "inside/sys.h"
 
-enum { PAGE = 4096, PATIENCE = 2, RANGES_FIRST = 1024, PAGES_FIRST = 2048 };
+enum { PAGE = 4096, RANGES_FIRST = 1024, PAGES_FIRST = 2048 };
 
 struct range {
 	uint64_t start, end;
 	uint64_t flags;
 };
 
-enum page_state {
-	PAGE_PLAIN,
-	PAGE_TAKEN,   /* the right to write was taken */
-	PAGE_CHECKED, /* too many faults: blocks are compared instead */
-};
-
 struct page {
 	uint64_t address; /* 0: free */
 	uint32_t blocks;  /* 2 * number + which of its pages */
-	uint8_t state;	  /* enum page_state */
-	uint8_t faults;
-	uint8_t by_itself; /* written by code of its own */
-	uint8_t pad;
+	uint32_t pad;
 };
 
 struct space {
@@ -31,8 +22,8 @@ struct space {
 	uint32_t n, size;
 	struct page *pages; /* owned: hashed */
 	uint32_t n_pages, n_slots;
-	uint32_t n_taken;
 	struct memory *memory; /* borrowed */
+	uint64_t forgotten;    /* how often anything was */
 };
 
 static uint64_t page_of(uint64_t address)
@@ -183,21 +174,7 @@ static void kill_blocks(struct engine *e, struct page *p)
 	p->blocks = 0;
 }
 
-static void protect(uint64_t page, unsigned prot)
-{
-	sys_call3(SYS_NR_MPROTECT, page, PAGE, prot);
-}
-
 /* -- What the program maps ------------------------------------------------- */
-
-static void forget_page(struct engine *e, struct page *p)
-{
-	kill_blocks(e, p);
-	if (p->state == PAGE_TAKEN)
-		e->space->n_taken--;
-	p->state = PAGE_PLAIN;
-	p->faults = p->by_itself = 0;
-}
 
 static void forget_pages(struct engine *e, uint64_t start, uint64_t end)
 {
@@ -207,14 +184,14 @@ static void forget_pages(struct engine *e, uint64_t start, uint64_t end)
 		for (uint32_t i = 0; i < s->n_slots; i++)
 			if (s->pages[i].address >= start &&
 			    s->pages[i].address < end)
-				forget_page(e, &s->pages[i]);
+				kill_blocks(e, &s->pages[i]);
 		return;
 	}
 	for (uint64_t at = start; at < end; at += PAGE) {
 		struct page *p = find_page(s, at);
 
 		if (p)
-			forget_page(e, p);
+			kill_blocks(e, p);
 	}
 }
 
@@ -225,6 +202,7 @@ void space_forget(struct engine *e, uint64_t start, uint64_t end)
 	if (start >= end)
 		return;
 	engine_lock(&e->lock);
+	e->space->forgotten++;
 	forget_pages(e, start, end);
 	if (make_room(e->space) < 0)
 		engine_die("no memory for the program's mappings");
@@ -251,112 +229,41 @@ void space_add(struct engine *e, uint64_t start, uint64_t end, unsigned flags)
 	engine_unlock(&e->lock);
 }
 
-void space_learn(struct engine *e, uint64_t pc)
+uint64_t space_now(const struct engine *e)
+{
+	return __atomic_load_n(&e->space->forgotten, __ATOMIC_ACQUIRE);
+}
+
+void space_learn(struct engine *e, uint64_t pc, uint64_t then)
 {
 	uint64_t page = page_of(pc);
 
 	if (pc >> 47 != 0)
 		return; /* the kernel's half: vsyscall */
 	engine_lock(&e->lock);
-	if (!range_at(e->space, pc))
+	if (!range_at(e->space, pc) && e->space->forgotten == then)
 		add_range(e->space,
 			  (struct range){page, page + PAGE, SPACE_SHARED});
 	engine_unlock(&e->lock);
 }
 
-/* -- Writing to code ------------------------------------------------------- */
-
-static void give_back(struct engine *e, struct page *p)
-{
-	/* In this order: once it can be written, nobody finds the old code. */
-	kill_blocks(e, p);
-	protect(p->address, SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC);
-	p->state = PAGE_PLAIN;
-	e->space->n_taken--;
-}
-
-int space_give_back(struct vcpu *v, uint64_t address, uint64_t pc)
-{
-	struct engine *e = v->engine;
-	struct page *p;
-	int mine;
-
-	engine_lock(&e->lock);
-	p = find_page(e->space, page_of(address));
-	mine = p && p->state == PAGE_TAKEN;
-	if (mine) {
-		v->retries = 0;
-		give_back(e, p);
-		p->by_itself |= page_of(pc) == p->address;
-		if (p->by_itself || ++p->faults >= PATIENCE)
-			p->state = PAGE_CHECKED;
-	} else if (p) {
-		/* Another thread may have been first. */
-		mine = guest_touch(address) == 0;
-	}
-	engine_unlock(&e->lock);
-	return mine;
-}
-
-int space_give_back_all(struct engine *e)
-{
-	struct space *s = e->space;
-	int any = 0;
-
-	engine_lock(&e->lock);
-	for (uint32_t i = 0; s->n_taken > 0 && i < s->n_slots; i++)
-		if (s->pages[i].state == PAGE_TAKEN) {
-			give_back(e, &s->pages[i]);
-			any = 1;
-		}
-	engine_unlock(&e->lock);
-	return any;
-}
-
 /* -- Translating ----------------------------------------------------------- */
-
-/* The page may be written: from now on it cannot, or is compared. */
-static int guard(struct space *s, uint64_t address, struct translate_how *how)
-{
-	struct page *p = make_page(s, address);
-
-	if (!p)
-		return -1;
-	if (p->state == PAGE_PLAIN) {
-		protect(address, SYS_PROT_READ | SYS_PROT_EXEC);
-		p->state = PAGE_TAKEN;
-		s->n_taken++;
-	} else if (p->state == PAGE_CHECKED) {
-		how->kind = BLOCK_CHECKED;
-		if (p->by_itself)
-			how->block_flags |= BLOCK_ENDS_AT_STORES;
-	}
-	return 0;
-}
 
 int space_prepare(struct engine *e, struct translate_how *how)
 {
-	struct space *s = e->space;
-	const struct range *r = range_at(s, how->pc);
-	uint64_t page = page_of(how->pc);
+	enum { FAR_APART = 64 << 20 };
+	const struct range *r = range_at(e->space, how->pc);
 
 	if (!r)
 		return -1;
 	how->limit = r->end;
 	how->kind = BLOCK_LIVE;
-	if (r->flags & SPACE_SHARED) {
+	if (r->flags & (SPACE_SHARED | SPACE_WRITE))
 		how->kind = BLOCK_CHECKED;
-		return 0;
-	}
-	if (!(r->flags & SPACE_WRITE))
-		return 0;
-	if (how->limit > page + 2ULL * PAGE)
-		how->limit = page + 2ULL * PAGE;
-	if (how->limit > page + PAGE && page + PAGE - how->pc >= BLOCK_BYTES)
-		how->limit = page + PAGE;
-	for (uint64_t at = page; at < how->limit; at += PAGE)
-		if (guard(s, at, how) < 0)
-			return -1;
+	if (r->flags & SPACE_WRITE)
+		how->block_flags |= BLOCK_ENDS_AT_STORES;
+	if (how->sp - how->pc + FAR_APART > 2ULL * FAR_APART)
+		how->block_flags |= BLOCK_STACK_APART;
 	return 0;
 }
 

@@ -1,19 +1,16 @@
 /* engine/space.h - guest memory that is code, inside the engine.
  *
  * Which memory may be executed is known from hark (when the thread entered)
- * and from the program's system calls since. Code that the program could
- * change unseen must not be:
+ * and from the program's system calls since. Blocks of code that can change
+ * unseen (it is mapped writable, or shared with who knows whom) compare their
+ * code with what was translated, inline, at each entry. The program's pages
+ * are left as they are: the kernel writes to them for the program in too many
+ * ways (reads, io_uring, a thread's end) for a taken right to go unnoticed.
  *
- *	mapped writable, private   the page loses its right to be written while
- *				   it has translations; the write faults, the
- *				   translations go, the right comes back
- *	faulted often		   the page keeps the right; its blocks are
- *				   compared with their code at each entry
- *	mapped shared		   likewise, from the start
- *
- * S1  A page with BLOCK_LIVE blocks cannot be written through its address.
- * S2  A thread in a block whose code changes finishes it, as a CPU may.
- *     But a store in a page that executes itself ends its block.
+ * S1  A BLOCK_LIVE block's code is mapped read-only and private.
+ * S2  A thread in a block whose code changes finishes it, as a CPU may. But a
+ *     store in writable code ends its block, so that a program sees at once
+ *     what it changes itself (pushes apart, if the stack is elsewhere).
  *
  * All belongs to the holder of engine.lock. */
 #ifndef ENGINE_SPACE_H
@@ -38,7 +35,9 @@ void space_uncover(struct engine *e);
 /* Is a BLOCK_CHECKED block still what the program's code says? */
 int space_still(const struct block *b);
 
-/* The instruction at pc was executed natively: its page is code. */
-void space_learn(struct engine *e, uint64_t pc);
+/* The instruction at pc was executed natively: its page is code, unless
+ * anything was forgotten since, which `then` tells. */
+void space_learn(struct engine *e, uint64_t pc, uint64_t then);
+uint64_t space_now(const struct engine *e);
 
 #endif

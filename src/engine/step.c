@@ -81,6 +81,7 @@ void step_native(struct vcpu *v)
 	f.rsp = v->gpr[RSP];
 	f.ss = v->ss;
 	v->step_pc = v->pc;
+	v->step_then = space_now(v->engine);
 	v->step_kind = kind;
 	step_enter(&f, v->gs_base);
 }
@@ -124,6 +125,6 @@ int step_caught(struct caught *c)
 	if (done && v->engine->flags & WIRE_RUN_COUNT && v->pc != v->step_pc)
 		count_step(v);
 	if (done && v->cs == CS_64)
-		space_learn(v->engine, v->step_pc);
+		space_learn(v->engine, v->step_pc, v->step_then);
 	return done && !trapped;
 }

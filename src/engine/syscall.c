@@ -82,11 +82,7 @@ static const uint8_t kind_of[512] = {
 
 int64_t call_pass(struct vcpu *v, const struct call *c)
 {
-	int64_t answer = engine_guest_call(v, c->nr, c->args);
-
-	if (answer == -ERR_FAULT && space_give_back_all(v->engine))
-		answer = engine_guest_call(v, c->nr, c->args);
-	return answer;
+	return engine_guest_call(v, c->nr, c->args);
 }
 
 /* The same, for calls that are all of the kernel's doing: a signal that comes
@@ -100,8 +96,6 @@ static int64_t call_plain(struct vcpu *v, const struct call *c)
 	answer = engine_guest_call(v, c->nr, c->args);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	v->passing = 0;
-	if (answer == -ERR_FAULT && space_give_back_all(v->engine))
-		answer = engine_guest_call(v, c->nr, c->args);
 	return answer;
 }
 

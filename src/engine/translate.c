@@ -609,15 +609,18 @@ static uint64_t put_stale(struct work *w)
 	return (uint64_t)at;
 }
 
-/* One comparison of 4, 2 or 1 bytes of code with what they were. */
+/* One comparison of 4, 2 or 1 bytes of code with what they were. Aligned: the
+ * program may have asked for faults where it is not (AC). */
 static unsigned put_compare(struct work *w, unsigned at, uint64_t stale)
 {
-	unsigned left = w->g->seen - at;
-	unsigned width = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+	uint64_t from = w->g->pc + at;
+	unsigned left = w->g->seen - at, width = 4;
 	int32_t was = 0;
 
+	while (width > left || from % width != 0)
+		width /= 2;
 	__builtin_memcpy(&was, w->g->bytes + at, width);
-	emit_mi(&w->hot, EMIT_CMP, width, x86_mem_pc(w->g->pc + at),
+	emit_mi(&w->hot, EMIT_CMP, width, x86_mem_pc(from),
 		width == 4   ? was
 		: width == 2 ? (int16_t)was
 			     : (int8_t)was);

@@ -6,6 +6,7 @@
 
 struct translate_how {
 	uint64_t pc, limit; /* code is readable below limit */
+	uint64_t sp;	    /* where the stack is */
 	uint8_t kind;	    /* BLOCK_LIVE or BLOCK_CHECKED */
 	uint8_t indirect;   /* with an indirect entry */
 	uint8_t block_flags;

@@ -127,11 +127,10 @@ struct vcpu {
 	uint8_t held_info[128]; /* siginfo_t */
 	uint32_t tid;
 	uint32_t slot_state; /* 0: free */
+	uint64_t step_then; /* space_now() when the step began */
 	uint64_t step_pc;    /* what is stepped natively, while .step_kind */
 	struct vcpu *next;   /* all vcpus of the process */
 	uint32_t generation; /* of the cache, when it was entered last */
-	uint32_t retries;    /* of a write to code, at: */
-	uint64_t retry_at;
 	/* signal.c */
 	uint64_t trapno, error, cr2; /* of the thread's last fault */
 	uint64_t sent;	     /* synchronous signals that were sent: a set */
