@@ -26,7 +26,6 @@ const uint8_t hark_entry[1], hark_image_end[1];
 extern const uint8_t engine_leave[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_end[] __attribute__((visibility("hidden")));
-extern const uint8_t guest_touch_insn[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t step_enter_iret[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_begin[] __attribute__((visibility("hidden")));
@@ -549,15 +548,14 @@ static void engine_enter(mcontext_t *m)
 
 /* -- Both -- */
 
-/* The engine tries what it may not be able to read or write. */
+/* The engine tries what it may not be able to read. */
 static int is_guarded(int sig, const mcontext_t *m)
 {
 	uint64_t rip = (uint64_t)m->gregs[GREG_RIP];
 
 	return (sig == SIGSEGV || sig == SIGBUS) &&
-	       (rip == (uint64_t)guest_touch_insn ||
-		(rip >= (uint64_t)guest_copy_begin &&
-		 rip < (uint64_t)guest_copy_end));
+	       rip >= (uint64_t)guest_copy_begin &&
+	       rip < (uint64_t)guest_copy_end;
 }
 
 static void caught(int sig, siginfo_t *info, void *context)

@@ -237,6 +237,28 @@ START_TEST(a_store_ends_a_block_on_demand)
 }
 END_TEST
 
+START_TEST(a_store_through_rsp_does_not_if_the_stack_is_apart)
+{
+	static const struct sample through_rsp[] = {
+	    {1, {0x50}, TREAT_COPY},		    /* push rax */
+	    {2, {0x6a, 0x00}, TREAT_COPY},	    /* push 0 */
+	    {4, {0x89, 0x44, 0x24, 8}, TREAT_COPY}, /* mov [rsp + 8], eax */
+	};
+	const struct sample other = {2, {0x89, 0x00}, TREAT_COPY};
+	unsigned flags = BLOCK_ENDS_AT_STORES | BLOCK_STACK_APART;
+
+	open_page();
+	for (unsigned i = 0; i < 3; i++) {
+		form_sample(&through_rsp[i], BLOCK_ENDS_AT_STORES);
+		ck_assert_uint_eq(2, block.n);
+		form_sample(&through_rsp[i], flags);
+		ck_assert_uint_eq(BLOCK_MAX, block.n);
+	}
+	form_sample(&other, flags);
+	ck_assert_uint_eq(2, block.n);
+}
+END_TEST
+
 START_TEST(a_load_does_not)
 {
 	static const struct sample loads[] = {
@@ -312,6 +334,7 @@ Suite *engine_block_suite(void)
 	tcase_add_test(t, an_instruction_that_the_limit_cuts_is_a_step);
 	tcase_add_test(t, a_page_that_cannot_be_read_is_a_limit_too);
 	tcase_add_test(t, a_store_ends_a_block_on_demand);
+	tcase_add_test(t, a_store_through_rsp_does_not_if_the_stack_is_apart);
 	tcase_add_test(t, a_load_does_not);
 	tcase_add_test(t, the_shape_depends_on_the_code_alone);
 	suite_add_tcase(s, t);

@@ -178,12 +178,12 @@ START_TEST(code_that_ran_natively_is_code_that_may_change)
 
 	open_space();
 	space_add(e, page(5), page(6), 0);
-	space_learn(e, page(3) + 77);
-	space_learn(e, page(5) + 77); /* known already */
+	space_learn(e, page(3) + 77, space_now(e));
+	space_learn(e, page(5) + 77, space_now(e)); /* known already */
 	ck_assert_uint_eq(BLOCK_CHECKED, prepare(page(3)).kind);
 	ck_assert_uint_eq(page(4), prepare(page(3)).limit);
 	ck_assert_uint_eq(BLOCK_LIVE, prepare(page(5)).kind);
-	space_learn(e, 0xffffffffff600000);
+	space_learn(e, 0xffffffffff600000, space_now(e));
 	how.pc = 0xffffffffff600000;
 	ck_assert_int_eq(-1, space_prepare(e, &how));
 }
@@ -281,149 +281,71 @@ START_TEST(blocks_in_many_pages_are_all_known)
 }
 END_TEST
 
+/* What was executed may be gone by the time that it is learnt. */
+START_TEST(what_is_forgotten_meanwhile_is_not_learnt)
+{
+	struct translate_how how = {0};
+	uint64_t then;
+
+	open_space();
+	then = space_now(e);
+	space_forget(e, page(7), page(8));
+	space_learn(e, page(3), then);
+	how.pc = page(3);
+	ck_assert_int_eq(-1, space_prepare(e, &how));
+	space_learn(e, page(3), space_now(e));
+	ck_assert_int_eq(0, space_prepare(e, &how));
+}
+END_TEST
+
 /* -- Writing to code ------------------------------------------------------- */
 
-START_TEST(a_page_with_blocks_cannot_be_written)
-{
-	struct block *b;
-
-	open_space();
-	space_add(e, page(0), page(4), SPACE_WRITE);
-	ck_assert(is_writable(page(1)));
-	b = make(page(1) + 1);
-	ck_assert_uint_eq(BLOCK_LIVE, b->state);
-	ck_assert(!is_writable(page(1)));
-	ck_assert(is_writable(page(0)));
-	ck_assert(is_writable(page(2)));
-	make(page(3) - 10); /* in two of them */
-	ck_assert(!is_writable(page(2)));
-	ck_assert(!is_writable(page(3)));
-}
-END_TEST
-
-START_TEST(a_page_that_is_not_writable_is_left_alone)
+START_TEST(code_that_can_be_written_or_is_shared_is_compared)
 {
 	open_space();
-	space_add(e, page(0), page(4), 0);
-	make(page(1));
-	ck_assert(is_writable(page(1))); /* unknown to the space */
-	mprotect((void *)page(1), PAGE, PROT_READ | PROT_EXEC);
-	ck_assert_int_eq(0, space_give_back(v, page(1), page(0)));
-}
-END_TEST
-
-START_TEST(a_block_never_reaches_into_a_third_page)
-{
-	open_space();
-	space_add(e, page(0), page(8), SPACE_WRITE);
-	for (unsigned i = 0; i < PAGE; i += 61) {
-		uint64_t limit = prepare(page(2) + i).limit;
-
-		ck_assert_uint_le(limit, page(4));
-		/* The next page is not touched if it need not be. */
-		ck_assert_uint_eq(PAGE - i >= BLOCK_BYTES ? page(3) : page(4),
-				  limit);
-	}
-	ck_assert_uint_eq(page(8), prepare(page(8) - 1).limit);
-}
-END_TEST
-
-START_TEST(the_right_to_write_comes_back_and_the_blocks_go)
-{
-	struct block *b, *second, *neighbour;
-
-	open_space();
-	space_add(e, page(0), page(4), SPACE_WRITE);
-	neighbour = make(page(2));
-	b = make(page(1));
-	second = make(page(1) + 1);
-	ck_assert_int_eq(0, space_give_back(v, page(0), page(3)));
-	ck_assert_int_eq(1, space_give_back(v, page(1) + 99, page(3)));
-	ck_assert(is_writable(page(1)));
-	ck_assert_uint_eq(BLOCK_DEAD, b->state);
-	ck_assert_uint_eq(BLOCK_DEAD, second->state);
-	ck_assert_uint_eq(BLOCK_LIVE, neighbour->state);
-	ck_assert(!is_writable(page(2)));
-}
-END_TEST
-
-/* Another thread was first: what faulted before can be written now. If it
- * cannot, for a reason of the program's own, the fault is the program's. */
-START_TEST(a_write_to_what_was_given_back_is_tried_again_if_it_can_be_made)
-{
-	open_space();
-	space_add(e, page(0), page(4), SPACE_WRITE);
-	arena[PAGE + 9] = 0x77;
-	make(page(1));
-	ck_assert_int_eq(1, space_give_back(v, page(1), page(3)));
-	ck_assert_int_eq(1, space_give_back(v, page(1) + 9, page(3)));
-	ck_assert_uint_eq(0x77, arena[PAGE + 9]);
-	mprotect((void *)page(1), PAGE, PROT_READ | PROT_EXEC);
-	ck_assert_int_eq(0, space_give_back(v, page(1) + 9, page(3)));
-}
-END_TEST
-
-START_TEST(a_page_that_is_written_again_and_again_is_compared_instead)
-{
-	open_space();
-	space_add(e, page(0), page(4), SPACE_WRITE);
-	ck_assert_uint_eq(BLOCK_LIVE, make(page(1))->state);
-	ck_assert_int_eq(1, space_give_back(v, page(1), page(3)));
-	ck_assert_uint_eq(BLOCK_LIVE, make(page(1) + 1)->state);
-	ck_assert_int_eq(1, space_give_back(v, page(1), page(3)));
+	space_add(e, page(0), page(1), 0);
+	space_add(e, page(1), page(2), SPACE_WRITE);
+	space_add(e, page(2), page(3), SPACE_SHARED);
+	ck_assert_uint_eq(BLOCK_LIVE, make(page(0))->state);
 	ck_assert_uint_eq(BLOCK_CHECKED, make(page(1))->state);
-	ck_assert(is_writable(page(1)));
-	ck_assert_uint_eq(0, prepare(page(1)).block_flags);
-	/* A block that only ends in it, too. */
-	ck_assert_uint_eq(BLOCK_CHECKED, make(page(1) - 10)->state);
-	/* Mapped anew, it gets another chance. */
-	space_forget(e, page(1), page(2));
-	space_add(e, page(1), page(2), SPACE_WRITE);
-	ck_assert_uint_eq(BLOCK_LIVE, make(page(1))->state);
-	ck_assert_int_eq(1, space_give_back(v, page(1), page(3)));
-	ck_assert_uint_eq(BLOCK_LIVE, make(page(1))->state);
-}
-END_TEST
-
-START_TEST(a_page_that_writes_to_itself_is_compared_at_once)
-{
-	struct translate_how how;
-
-	open_space();
-	space_add(e, page(0), page(4), SPACE_WRITE);
-	make(page(1));
-	ck_assert_int_eq(1, space_give_back(v, page(1) + 8, page(1) + 99));
-	how = prepare(page(1));
-	ck_assert_uint_eq(BLOCK_CHECKED, how.kind);
-	ck_assert_uint_eq(BLOCK_ENDS_AT_STORES, how.block_flags);
-	space_forget(e, page(1), page(2));
-	space_add(e, page(1), page(2), SPACE_WRITE);
-	make(page(1)); /* mapped anew: nothing is known of it */
-	ck_assert_int_eq(1, space_give_back(v, page(1) + 8, page(3)));
-	ck_assert_uint_eq(BLOCK_LIVE, prepare(page(1)).kind);
-}
-END_TEST
-
-START_TEST(all_pages_can_be_given_back_at_once)
-{
-	struct block *b;
-
-	open_space();
-	ck_assert_int_eq(0, space_give_back_all(e));
-	space_add(e, page(0), page(PAGES), SPACE_WRITE);
-	make(page(1));
-	make(page(9));
-	b = make(page(30));
-	ck_assert_int_eq(1, space_give_back_all(e));
-	for (unsigned i = 0; i < PAGES; i++)
+	ck_assert_uint_eq(BLOCK_CHECKED, make(page(2))->state);
+	for (unsigned i = 0; i < 3; i++) /* and the pages are left alone */
 		ck_assert(is_writable(page(i)));
-	ck_assert_uint_eq(BLOCK_DEAD, b->state);
-	ck_assert_int_eq(0, space_give_back_all(e));
-	make(page(9)); /* and taken again */
-	ck_assert(!is_writable(page(9)));
-	/* What the program unmaps is nobody's to give back. */
-	space_forget(e, page(9), page(10));
-	ck_assert_int_eq(0, space_give_back_all(e));
+}
+END_TEST
+
+START_TEST(stores_end_blocks_of_code_that_can_be_written)
+{
+	open_space();
+	space_add(e, page(0), page(1), 0);
+	space_add(e, page(1), page(2), SPACE_WRITE);
+	space_add(e, page(2), page(3), SPACE_SHARED);
+	ck_assert(!(prepare(page(0)).block_flags & BLOCK_ENDS_AT_STORES));
+	ck_assert(prepare(page(1)).block_flags & BLOCK_ENDS_AT_STORES);
+	ck_assert(!(prepare(page(2)).block_flags & BLOCK_ENDS_AT_STORES));
+}
+END_TEST
+
+START_TEST(a_stack_far_from_the_code_is_apart)
+{
+	enum { FAR = 64 << 20 };
+	static const int64_t near[] = {0, 4096, FAR, -FAR};
+	static const int64_t apart[] = {FAR + 1, -FAR - 1, 1ll << 40,
+					-(1ll << 40)};
+
+	open_space();
+	space_add(e, page(1), page(2), SPACE_WRITE);
+	for (unsigned i = 0; i < 4; i++) {
+		struct translate_how how = {.pc = page(1)};
+
+		how.sp = how.pc + (uint64_t)near[i];
+		ck_assert_int_eq(0, space_prepare(e, &how));
+		ck_assert(!(how.block_flags & BLOCK_STACK_APART));
+		how = (struct translate_how){.pc = page(1)};
+		how.sp = how.pc + (uint64_t)apart[i];
+		ck_assert_int_eq(0, space_prepare(e, &how));
+		ck_assert(how.block_flags & BLOCK_STACK_APART);
+	}
 }
 END_TEST
 
@@ -475,16 +397,10 @@ Suite *engine_space_suite(void)
 	Suite *s = suite_create("engine_space");
 	TCase *t = tcase_create("writing");
 
-	tcase_add_test(t, a_page_with_blocks_cannot_be_written);
-	tcase_add_test(t, a_page_that_is_not_writable_is_left_alone);
-	tcase_add_test(t, a_block_never_reaches_into_a_third_page);
-	tcase_add_test(t, the_right_to_write_comes_back_and_the_blocks_go);
-	tcase_add_test(
-	    t, a_write_to_what_was_given_back_is_tried_again_if_it_can_be_made);
-	tcase_add_test(
-	    t, a_page_that_is_written_again_and_again_is_compared_instead);
-	tcase_add_test(t, a_page_that_writes_to_itself_is_compared_at_once);
-	tcase_add_test(t, all_pages_can_be_given_back_at_once);
+	tcase_add_test(t, what_is_forgotten_meanwhile_is_not_learnt);
+	tcase_add_test(t, code_that_can_be_written_or_is_shared_is_compared);
+	tcase_add_test(t, stores_end_blocks_of_code_that_can_be_written);
+	tcase_add_test(t, a_stack_far_from_the_code_is_apart);
 	tcase_add_test(t, a_checked_block_is_still_so_until_its_code_changes);
 	suite_add_tcase(s, ranges());
 	suite_add_tcase(s, t);
