@@ -141,8 +141,9 @@ static void stat_path(uint64_t pid, char out[32])
 static int is_stopped(uint64_t pid)
 {
 	enum { NR_READ = 0, NR_OPEN = 2, NR_CLOSE = 3, CLOEXEC = 02000000 };
-	char path[32], text[256];
-	int64_t fd, n, state = 0;
+	char path[32], text[256] = {0};
+	int64_t fd, n;
+	char state = 0;
 
 	stat_path(pid, path);
 	fd = sys_call3(NR_OPEN, (uint64_t)path, CLOEXEC, 0);

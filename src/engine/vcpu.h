@@ -127,7 +127,7 @@ struct vcpu {
 	uint8_t held_info[128]; /* siginfo_t */
 	uint32_t tid;
 	uint32_t slot_state; /* 0: free */
-	uint64_t step_then; /* space_now() when the step began */
+	uint64_t step_then;  /* space_now() when the step began */
 	uint64_t step_pc;    /* what is stepped natively, while .step_kind */
 	struct vcpu *next;   /* all vcpus of the process */
 	uint32_t generation; /* of the cache, when it was entered last */

@@ -1,4 +1,5 @@
-/* tests/unit/engine_bpf_test.c - filters: what is accepted, and what they answer.
+/* tests/unit/engine_bpf_test.c - filters: what is accepted, and what they
+ * answer.
  *
  * The kernel is the oracle of the check: random programs are offered to both.
  */
