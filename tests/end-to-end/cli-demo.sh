@@ -9,7 +9,7 @@ like "it looks at the machine" "$out" $'\n\\$ hark doctor\n.*\nhark works here\\
 hello=$("$GUESTS/hello")
 is "the program says the same with hark and without" \
 	"$(grep -c '^hello from main$' <<<"$out") $(grep -c '^hello from' <<<"$out")" \
-	"2 $((2 * $(wc -l <<<"$hello")))"
+	"3 $((3 * $(wc -l <<<"$hello")))"
 like "hark says what it saw" "$err" '^hark: [0-9]+ thread'
 like "the file is explained" "$out" $'\nkind +native\ncommand +build/guests/hello\n'
 unlike "a pipe gets no colour" "$out" $'\e'
