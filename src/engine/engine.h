@@ -123,6 +123,10 @@ enum { /* flags of a range */
  * call that changes it, space_add after it succeeded. */
 void space_add(struct engine *e, uint64_t start, uint64_t end, unsigned flags);
 void space_forget(struct engine *e, uint64_t start, uint64_t end);
+/* Memory that is mapped shared, executable or not: it may become code later.
+ * space_is_shared: has any of it been? (For ever: nobody keeps track.) */
+void space_share(struct engine *e, uint64_t start, uint64_t end);
+int space_is_shared(struct engine *e, uint64_t start, uint64_t end);
 
 /* -- signal.c ------------------------------------------------------------- */
 

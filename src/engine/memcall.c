@@ -62,6 +62,8 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 	if (sys_failed(answer) || answer == ENGINE_ABORTED)
 		return answer;
 	space_forget(e, (uint64_t)answer, (uint64_t)answer + len);
+	if (flags & SYS_MAP_SHARED)
+		space_share(e, (uint64_t)answer, (uint64_t)answer + len);
 	if (prot & SYS_PROT_EXEC || (e->read_is_exec && (prot & SYS_PROT_READ)))
 		space_add(e, (uint64_t)answer, (uint64_t)answer + len,
 			  (prot & SYS_PROT_WRITE ? SPACE_WRITE : 0) |
@@ -85,7 +87,9 @@ static int64_t do_mprotect(struct vcpu *v, const struct call *c)
 	space_forget(e, at, end);
 	if (answer != 0 || !(prot & SYS_PROT_EXEC))
 		return answer;
-	space_add(e, at, end, prot & SYS_PROT_WRITE ? SPACE_WRITE : 0);
+	space_add(e, at, end,
+		  (prot & SYS_PROT_WRITE ? SPACE_WRITE : 0) |
+		      (space_is_shared(e, at, end) ? SPACE_SHARED : 0));
 	return answer;
 }
 

@@ -5,6 +5,7 @@
 #include "inside/sys.h"
 
 enum { PAGE = 4096, RANGES_FIRST = 1024, PAGES_FIRST = 2048 };
+enum { SHARED_MAX = 256 };
 
 struct range {
 	uint64_t start, end;
@@ -22,6 +23,8 @@ struct space {
 	uint32_t n, size;
 	struct page *pages; /* owned: hashed */
 	uint32_t n_pages, n_slots;
+	struct span shared[SHARED_MAX]; /* more: all counts as shared */
+	uint32_t n_shared, pad;
 	struct memory *memory; /* borrowed */
 	uint64_t forgotten;    /* how often anything was */
 };
@@ -227,6 +230,30 @@ void space_add(struct engine *e, uint64_t start, uint64_t end, unsigned flags)
 	engine_lock(&e->lock);
 	add_range(e->space, (struct range){start, end, flags});
 	engine_unlock(&e->lock);
+}
+
+void space_share(struct engine *e, uint64_t start, uint64_t end)
+{
+	struct space *s = e->space;
+
+	engine_lock(&e->lock);
+	if (s->n_shared < SHARED_MAX)
+		s->shared[s->n_shared] = (struct span){start, end};
+	s->n_shared += s->n_shared <= SHARED_MAX;
+	engine_unlock(&e->lock);
+}
+
+int space_is_shared(struct engine *e, uint64_t start, uint64_t end)
+{
+	struct space *s = e->space;
+	int yes;
+
+	engine_lock(&e->lock);
+	yes = s->n_shared > SHARED_MAX;
+	for (uint32_t i = 0; !yes && i < s->n_shared; i++)
+		yes = s->shared[i].start < end && start < s->shared[i].end;
+	engine_unlock(&e->lock);
+	return yes;
 }
 
 uint64_t space_now(const struct engine *e)
