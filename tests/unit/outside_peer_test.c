@@ -233,7 +233,7 @@ START_TEST(a_bell_that_is_gone_is_a_false_ring)
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
-	munmap(word, WIRE_PAGE);
+	ck_assert_int_eq(0, mprotect(word, WIRE_PAGE, PROT_NONE));
 	ck_assert_int_eq(0, bells_new(&b, &err));
 	ck_assert_int_eq(0, bells_room(b, ROOM, &err));
 	bells_listen(b, &one, 1);
