@@ -36,8 +36,7 @@ struct region {
 	uint64_t hot, cold; /* next hot byte; last cold byte taken */
 	uint64_t miss;	    /* jmp *gs:[VCPU_MISS] */
 	uint32_t *order;    /* owned: its blocks by address */
-	uint32_t n_order;
-	uint32_t full;
+	uint32_t n_order, pad;
 };
 
 enum block_state {

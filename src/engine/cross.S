@@ -11,20 +11,9 @@
  * and between engine_call_check and _end, it must not be overlooked: the
  * handler sends a thread that it meets there to the labels *_redo, *_abort. */
 #include "engine/vcpu.h"
+#include "engine/macros.inc"
 
 #define GPR(n) %gs:(VCPU_GPR + 8 * (n))
-
-	.macro function name
-	.globl \name
-	.hidden \name
-	.type \name, @function
-\name:
-	.endm
-	.macro label name
-	.globl \name
-	.hidden \name
-\name:
-	.endm
 
 	.section .text.cross, "ax"
 
@@ -59,7 +48,6 @@ function engine_leave
 	mov %gs:VCPU_STACK, %rsp
 	pushfq
 	popq %gs:VCPU_RFLAGS
-	movl $0, %gs:VCPU_WHERE
 	testl $0x44500, %gs:VCPU_RFLAGS	/* AC, NT, DF, TF: not for C */
 	jz engine_again
 	pushq $2
@@ -71,7 +59,6 @@ function engine_again
 label engine_enter_begin
 	cmpl $0, %gs:VCPU_HELD
 	jne engine_enter_redo
-	movl $1, %gs:VCPU_WHERE		/* VCPU_CACHE */
 	pushq %gs:VCPU_RFLAGS
 	popfq
 	mov GPR(0), %rax
@@ -99,7 +86,6 @@ label engine_enter_end
 function engine_resume
 label engine_enter_redo
 	mov %gs:VCPU_STACK, %rsp
-	movl $0, %gs:VCPU_WHERE
 	pushq $2
 	popfq
 	jmp engine_again
@@ -121,16 +107,13 @@ function engine_guest_call
 	mov 24(%r11), %r10
 	mov 32(%r11), %r8
 	mov 40(%r11), %r9
-	movl $2, %gs:VCPU_WHERE		/* VCPU_KERNEL */
 label engine_call_check
 	cmpl $0, %gs:VCPU_HELD
 	jne engine_call_abort
 	syscall
 label engine_call_end
-	movl $0, %gs:VCPU_WHERE
 	ret
 label engine_call_abort
-	movl $0, %gs:VCPU_WHERE
 	mov $-4096, %rax		/* ENGINE_ABORTED */
 	ret
 	.size engine_guest_call, . - engine_guest_call

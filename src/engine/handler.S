@@ -5,18 +5,7 @@
  * gs is at that moment. What C answers is the gs that the interrupted place
  * wants to see again. */
 #include "engine/vcpu.h"
-
-	.macro function name
-	.globl \name
-	.hidden \name
-	.type \name, @function
-\name:
-	.endm
-	.macro label name
-	.globl \name
-	.hidden \name
-\name:
-	.endm
+#include "engine/macros.inc"
 
 	.section .text.handler, "ax"
 

@@ -12,6 +12,7 @@
  * alternate stack in there, the engine's is one that disarms itself. */
 #include "engine/call_priv.h"
 
+#include "base/fmt.h"
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
 #include "inside/sys.h"
@@ -117,24 +118,6 @@ static int peek(uint64_t pid, const struct engine *e, struct engine *out)
 		   : -1;
 }
 
-/* "/proc/PID/stat" */
-static void stat_path(uint64_t pid, char out[32])
-{
-	static const char head[] = "/proc/", tail[] = "/stat";
-	char digits[24];
-	unsigned n = 0, at = 0;
-
-	do
-		digits[n++] = (char)('0' + pid % 10);
-	while ((pid /= 10) != 0);
-	for (unsigned i = 0; head[i]; i++)
-		out[at++] = head[i];
-	while (n > 0)
-		out[at++] = digits[--n];
-	for (unsigned i = 0; i < sizeof tail; i++)
-		out[at++] = tail[i];
-}
-
 /* A process that is stopped takes no signal; it would find it later, when the
  * tracer sees it, too. The state stands behind the name, in brackets; what
  * cannot be read counts as stopped. */
@@ -145,7 +128,7 @@ static int is_stopped(uint64_t pid)
 	int64_t fd, n;
 	char state = 0;
 
-	stat_path(pid, path);
+	fmt_text(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
 	fd = sys_call3(NR_OPEN, (uint64_t)path, CLOEXEC, 0);
 	if (fd < 0)
 		return 1;

@@ -187,7 +187,8 @@ static uint64_t last_pc(const struct block *b)
 void engine_unbranch(struct vcpu *v)
 {
 	enum { RSP = 4 };
-	const struct block *b = cache_block(v->engine->cache, v->source);
+	const struct block *b =
+	    cache_block(v->engine->cache, (uint32_t)v->source);
 	uint8_t code[X86_MAX_LEN];
 	unsigned have = sizeof code;
 	struct x86_insn x;

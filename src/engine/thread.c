@@ -285,7 +285,6 @@ static void child_of_fork(struct vcpu *v, const struct birth *p)
 	for (struct vcpu *u = e->vcpus; u; u = u->next)
 		if (u != v) {
 			u->slot_state = 0;
-			u->where = VCPU_ENGINE;
 			push_free(e, u);
 		}
 	e->n_threads = 1;

@@ -10,8 +10,8 @@
  * when gs is not the engine's for a moment.
  *
  * V1  gs is this vcpu whenever the thread is in the cache or in engine code,
- *     except between the first and last instruction of a gs operand in the
- *     cache, while it steps natively, and at the start of a handler.
+ *     except on its way into and out of a native step, and at the start of a
+ *     handler.
  * V2  HELD_SIGNAL is set by the signal handler and cleared by the delivery;
  *     while it is set, every signal but the synchronous ones is blocked.
  * V3  The kernel's signal mask is .mask less the synchronous signals, unless
@@ -33,7 +33,6 @@
 #define VCPU_ARG    216 /* with VCPU_REASON one word: an exit sets both */
 #define VCPU_REASON 220
 #define VCPU_HELD   224
-#define VCPU_WHERE  228
 #define VCPU_BUDGET 232
 #define VCPU_MISS   240
 #define VCPU_SOURCE 248
@@ -53,7 +52,7 @@ struct filter;
 struct sighand;
 
 /* Which register is kept in which spill word while it is borrowed. */
-enum { SPILL_R10, SPILL_RCX, SPILL_ANY, SPILL_OTHER, SPILL_MAX };
+enum { SPILL_R10, SPILL_RCX, SPILL_ANY, SPILL_MAX = 4 };
 
 /* Why a thread left the cache: .exit_reason. ORDER vcpu_exit (dispatch.c) */
 enum vcpu_exit {
@@ -65,13 +64,6 @@ enum vcpu_exit {
 	EXIT_BUDGET,   /* .pc: the budget ran out */
 	EXIT_X87,      /* .pc: it has just stored the x87 environment */
 	EXIT_MAX
-};
-
-/* Where the thread is, for those who want to know from outside of it. */
-enum vcpu_where {
-	VCPU_ENGINE, /* in C: it will look at everything before it goes on */
-	VCPU_CACHE,
-	VCPU_KERNEL, /* in a system call of the program */
 };
 
 enum { VCPU_N_CELLS = 32, VCPU_N_SYNC = 6 };
@@ -110,11 +102,10 @@ struct vcpu {
 	uint32_t exit_arg;
 	uint32_t exit_reason; /* enum vcpu_exit */
 	uint32_t held;	      /* V2: .held_info is a signal to be delivered */
-	uint32_t where;	      /* enum vcpu_where */
+	uint32_t reserved;
 	int64_t budget;	 /* counts down at superblock entries, if planned */
 	uint64_t miss;	 /* engine_miss: the indirect table's way out */
-	uint32_t source; /* block whose last instruction branched here */
-	uint32_t reserved;
+	uint64_t source; /* block whose last instruction branched here */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -169,7 +160,6 @@ VCPU_AT(enter, VCPU_ENTER);
 VCPU_AT(exit_reason, VCPU_REASON);
 VCPU_AT(exit_arg, VCPU_ARG);
 VCPU_AT(held, VCPU_HELD);
-VCPU_AT(where, VCPU_WHERE);
 VCPU_AT(budget, VCPU_BUDGET);
 VCPU_AT(miss, VCPU_MISS);
 VCPU_AT(source, VCPU_SOURCE);
