@@ -154,7 +154,7 @@ unit: $(O)/unit
 # Guests are ordinary programs: nothing of hark is in them.  A guest that
 # needs its own flags says so in its first line: // build: -static ...
 guests: $(GUEST_SRC:tests/guests/%.c=$(BUILD)/guests/%)
-$(BUILD)/guests/%: tests/guests/%.c
+$(BUILD)/guests/%: tests/guests/%.c $(wildcard tests/guests/*.h)
 	@mkdir -p $(@D); $(call say,GUEST,$@)
 	$(Q)gcc -std=gnu17 -O2 -g -Wall -pthread $< -o $@ \
 		$$(sed -n '1s,^// build:,,p' $<)

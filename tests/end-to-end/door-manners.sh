@@ -80,54 +80,8 @@ is "a queued signal to hark reaches it with its value" "$(tail -n 1 out)" \
 
 # At a terminal ^C is the program's, as often as one likes; ^Z stops both (a
 # shell must be in between: nobody could continue an orphan).
-cat >terminal.py <<'P'
-import os, pty, signal, sys, time
-def state(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        return f.read().rpartition(")")[2].split()[0].upper()
-def shell():
-    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    job = os.fork()
-    if job == 0:
-        os.setpgid(0, 0)
-        os.tcsetpgrp(0, os.getpid())
-        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-        os.execv(sys.argv[1], sys.argv[1:])
-    status = os.waitpid(job, os.WUNTRACED)[1]
-    child = int(open(f"/proc/{job}/task/{job}/children").read().split()[0])
-    while state(child) != "T":
-        time.sleep(0.01)
-    print("stopped", os.WIFSTOPPED(status), flush=True)
-    os.killpg(job, signal.SIGCONT)
-    print("status", os.waitstatus_to_exitcode(os.waitpid(job, 0)[1]))
-pid, fd = pty.fork()
-if pid == 0:
-    shell()
-    sys.exit(0)
-out = b""
-def until(text):
-    global out
-    while text not in out:
-        out += os.read(fd, 1000)
-until(b"up")
-for i in range(3):
-    out = b""
-    os.write(fd, b"\x03")
-    until(b"INT\r\n")
-os.write(fd, b"\x1a")
-until(b"stopped")
-open("stop", "w")
-until(b"status 4")
-print("well")
-P
-cat >program.py <<'P'
-import os, signal, time
-signal.signal(signal.SIGINT, lambda *_: os.write(1, b"INT\n"))
-os.write(1, b"up\n")
-while not os.path.exists("stop"):
-    time.sleep(0.02)
-os._exit(4)
-P
+cp "$ROOT/tests/end-to-end/terminal.py" terminal.py
+cp "$ROOT/tests/end-to-end/terminal_program.py" program.py
 for mode in "" -f; do
 	rm -f stop
 	try timeout -s KILL 30 /usr/bin/python3 terminal.py "$HARK" run --native $mode -- \
