@@ -136,6 +136,10 @@ done
 note "$visits visits"
 is "SIGCONT is the last word" "$left" 0
 kill -STOP $pid
+for ((i = 0; i < 1000; i++)); do # it stops when it runs next
+	grep -q 'State:.*stopped' "/proc/$pid/status" && break
+	sleep 0.01
+done
 try hark run --native -p $pid
 like "a stopped process is refused" "$err" 'is stopped; let it go on first'
 kill -CONT $pid
