@@ -61,9 +61,10 @@ struct wire_stats {
 	uint64_t ran_calls, ran_returns, ran_branches, ran_syscalls;
 };
 
-enum {			   /* wire_run.flags */
-       WIRE_RUN_TIME = 1,  /* measure the time of translating */
-       WIRE_RUN_COUNT = 2, /* count what runs */
+enum {			    /* wire_run.flags */
+       WIRE_RUN_TIME = 1,   /* measure the time of translating */
+       WIRE_RUN_COUNT = 2,  /* count what runs */
+       WIRE_RUN_RECORD = 4, /* record it: wire/record.h */
 };
 
 enum wire_ask_state {

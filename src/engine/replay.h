@@ -1,0 +1,66 @@
+/* engine/replay.h - a recorded thread runs again.
+ *
+ * The translator with memory taken away: every operand of the program is in
+ * the shadow, code comes from the recording, and no instruction of it reaches
+ * the kernel. One replay is one thread of one process at a time; it can be
+ * put to any state (a key frame) and run up to any position.
+ *
+ * Hosted. While the program runs, gs and the extended registers are its own;
+ * replay_run gives the caller's back. Not to be shared between host threads;
+ * several may exist. */
+#ifndef ENGINE_REPLAY_H
+#define ENGINE_REPLAY_H
+
+#include "wire/record.h"
+
+#include <stdint.h>
+
+struct replay; /* opaque */
+
+/* Copies up to len bytes of code at pc into to; how many there are. They must
+ * stay the same until replay_forget_code. */
+typedef unsigned replay_fetch(void *ctx, uint64_t pc, uint8_t *to,
+			      unsigned len);
+
+/* NULL: no memory. */
+struct replay *replay_new(replay_fetch *fetch, void *ctx);
+void replay_free(struct replay *r);
+
+/* Code in [start, end) has changed. */
+void replay_forget_code(struct replay *r, uint64_t start, uint64_t end);
+
+/* All registers. The caller reads and writes them between runs. */
+struct wire_rec_state *replay_state(struct replay *r);
+uint64_t *replay_count(struct replay *r);
+/* Extended registers, as recordings hold them (wire/record.h). put: -1 if
+ * this machine cannot hold them. get: bytes written. */
+int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len);
+uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX]);
+
+/* The shadow: WIRE_SHADOW_SIZE bytes and a little more; by index. */
+uint8_t *replay_shadow(struct replay *r);
+void replay_clear_shadow(struct replay *r); /* all zero */
+
+enum replay_stop {
+	REPLAY_THERE,  /* at the position asked for */
+	REPLAY_PAST,   /* it was passed: the count is larger */
+	REPLAY_CALL,   /* pc is at a system call */
+	REPLAY_RESULT, /* at an instruction that the log has the result of */
+	REPLAY_STATE,  /* at one that is not replayed: a STATE must say */
+	REPLAY_CODE,   /* no code is known there, or none that is code */
+	REPLAY_FAULT,  /* the CPU refused the instruction (it divides by zero,
+			* say): the log should have stopped here */
+	REPLAY_TIME,   /* the limit was reached */
+};
+
+/* Runs to (count, pc). At once, if it is there already. Otherwise stops where
+ * the program cannot go on alone. The state is then the program's, before the
+ * instruction at pc. */
+enum replay_stop replay_run(struct replay *r, uint64_t count, uint64_t pc);
+/* Also stops (REPLAY_TIME) after about this many counts; 0: never. */
+void replay_limit(struct replay *r, uint64_t counts);
+/* Instructions executed since the last call of this, if counted. */
+void replay_count_instructions(struct replay *r, int on);
+uint64_t replay_instructions(struct replay *r);
+
+#endif

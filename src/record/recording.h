@@ -1,0 +1,65 @@
+/* record/recording.h - a recording, opened: its processes, threads, segments.
+ *
+ * A segment is what lies between two key frames of one thread: it begins with
+ * a KEY record (the first of a thread: a START, then a KEY) and ends before
+ * the next KEY, or where the thread's stream ends. The bytes of a stream are
+ * untrusted: their checksums are right, but nothing in them is believed.
+ *
+ * Opening looks at chunk headers only; payloads are read and decompressed when
+ * they are asked for. Memory stays bounded by a few chunks. Hosted. */
+#ifndef RECORD_RECORDING_H
+#define RECORD_RECORDING_H
+
+#include "base/err.h"
+#include "wire/record.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct recording; /* opaque */
+
+int recording_open(const char *path, struct recording **out,
+		   struct hark_err *err);
+void recording_close(struct recording *r);
+
+/* 1: it ended as it should. 0: it was cut off; what is there is whole. */
+int recording_is_complete(const struct recording *r);
+
+struct recording_process {
+	uint32_t number; /* in the file, from 1 */
+	uint32_t parent; /* forked from it; 0: none */
+	uint32_t pid;
+	uint32_t n_threads;
+	uint64_t serial; /* of the parent's code that it began with */
+};
+unsigned recording_n_processes(const struct recording *r);
+const struct recording_process *recording_process(const struct recording *r,
+						  unsigned i);
+
+struct recording_segment {
+	uint32_t process, thread;   /* by their numbers */
+	uint64_t count;		    /* of its KEY */
+	uint64_t bytes;		    /* in the file */
+	uint32_t is_first, is_last; /* of its thread */
+};
+/* In the order of process, thread, count. */
+unsigned recording_n_segments(const struct recording *r);
+const struct recording_segment *recording_segment(const struct recording *r,
+						  unsigned i);
+
+/* The records of one segment, or (thread 0) of one process, in order. */
+struct recording_stream;
+int recording_read_segment(struct recording *r, unsigned i,
+			   struct recording_stream **out, struct hark_err *err);
+int recording_read_process(struct recording *r, uint32_t process,
+			   struct recording_stream **out, struct hark_err *err);
+/* The next bytes, whole records only: 1. At the end: 0. -1: damaged. They are
+ * the stream's until the next call. */
+int recording_stream_next(struct recording_stream *s, const uint8_t **bytes,
+			  size_t *len, struct hark_err *err);
+void recording_stream_close(struct recording_stream *s);
+
+/* The first META value of a key, or NULL. */
+const char *recording_meta(const struct recording *r, const char *key);
+
+#endif

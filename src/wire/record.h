@@ -1,0 +1,180 @@
+/* wire/record.h - what a recorded thread says, byte by byte.
+ *
+ * Each thread writes one stream of records into a ring of its own; each
+ * process one more (code and mappings), under a lock. hark cuts the streams
+ * into DATA chunks of the file, at record borders; so these are the bytes of
+ * recordings too. docs/format.md tells the same.
+ *
+ * THE SHADOW. A thread computes with a private copy of the memory it reads:
+ * 4 GiB, indexed by the low 32 bits of address + WIRE_SHADOW_SKEW (of an
+ * fs-relative operand: of the address without the base of fs). A load whose
+ * bytes in memory differ from the copy is logged and the copy corrected; a
+ * store goes to both. So replay needs the copy and the log, and no memory.
+ *
+ * POSITIONS. A moment of a thread is (count, pc): pc is about to be executed,
+ * count never falls. The count grows by one
+ *   N1  when an indirect branch (ret, jmp *, call *) arrives at its target;
+ *   N2  when a direct branch (jcc, loop, jmp, call) is taken to a target that
+ *       is not above the branch itself;
+ *   N3  when a STATE record has been applied;
+ *   N4  when a repeated string instruction goes on after a part of it (parts
+ *       are WIRE_STRING_PART elements; the part that ends it does not count).
+ * So the same (count, pc) never comes twice, whatever superblocks look like.
+ *
+ * REPLAY. A thread starts at a KEY with an empty (zeroed) shadow. Run until
+ * the next record's position, apply it, go on:
+ *	GRANULE, BYTES	the shadow there; the instruction is then executed
+ *	RESULT		registers; the instruction is skipped
+ *	CALL		rax, rcx, r11; the instruction (syscall) is skipped
+ *	STATE		all registers, pc included; the count grows (N3)
+ *	EPOCH		from here on code of serial numbers up to this is seen
+ *	KEY		compare all registers; then the shadow is emptied
+ *	END		compare; the thread is no more
+ * Memory that the log does not mention is what the thread itself made of it.
+ *
+ * Pure layouts; released layouts only grow. */
+#ifndef WIRE_RECORD_H
+#define WIRE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
+	WIRE_GRANULE = 32,
+	WIRE_STRING_PART = 4096,
+	WIRE_XSTATE_MAX = 16384,
+};
+#define WIRE_SHADOW_SIZE (1ull << 32)
+
+/* ORDER wire_record (restore's table) */
+enum wire_record_type {
+	/* Of a thread: */
+	WIRE_REC_START = 1, /* struct wire_rec_start; a KEY follows */
+	WIRE_REC_KEY,	    /* struct wire_rec_key, xstate */
+	WIRE_REC_GRANULE,   /* position, index / 32: 4 bytes, 32 bytes */
+	WIRE_REC_BYTES,	    /* position, index: 4 bytes, the bytes */
+	WIRE_REC_RESULT,    /* position, set of registers: 2 bytes, rflags: 8
+			     * bytes, each register: 8 bytes; info: length */
+	WIRE_REC_CALL,	    /* position, number: varint, answer: zigzag,
+			     * time since the last CALL or KEY: varint */
+	WIRE_REC_STATE,	    /* position, struct wire_rec_state, siginfo (if
+			     * WIRE_STATE_SIGNAL), xstate; info: WIRE_STATE_ */
+	WIRE_REC_EPOCH,	    /* position, serial: varint */
+	WIRE_REC_ORDER,	    /* position, slot: varint, ticket: varint */
+	WIRE_REC_END,	    /* position, struct wire_rec_state, xstate;
+			     * info: WIRE_END_ */
+	/* Of a process (the stream of thread 0): */
+	WIRE_REC_PROCESS = 16, /* struct wire_rec_process */
+	WIRE_REC_CODE,	       /* serial: varint, address: 8 bytes, the code */
+	WIRE_REC_MAP,	       /* struct wire_rec_map, path */
+	WIRE_REC_UNMAP,	       /* start: 8 bytes, end: 8 bytes */
+	WIRE_REC_MAX
+};
+
+/* Every record: this, then len bytes. */
+struct wire_rec {
+	uint8_t type; /* enum wire_record_type */
+	uint8_t info;
+	uint16_t len;
+};
+_Static_assert(sizeof(struct wire_rec) == 4, "file layout");
+
+/* A position is two varints: count - the last one's, and pc - the last one's
+ * as zigzag. The last one is the stream's last record that has a position; a
+ * KEY and a START have absolute ones. Varints are LEB128, 7 bits a byte, the
+ * low ones first, at most 10 bytes. zigzag: (n << 1) ^ (n >> 63). */
+
+/* Why it began. */
+enum wire_start {
+	WIRE_START_PROGRAM,
+	WIRE_START_THREAD,
+	WIRE_START_FORK,
+	WIRE_START_ATTACH,
+};
+struct wire_rec_start {
+	uint32_t process; /* numbered from 1 in its channel */
+	uint32_t thread;  /* numbered from 1 in its process */
+	uint32_t pid, tid;
+	uint32_t why;	 /* enum wire_start */
+	uint32_t parent; /* the thread that made it; 0: unknown */
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct wire_rec_start) == 32, "file layout");
+
+/* General registers by hardware number. */
+struct wire_rec_state {
+	uint64_t gpr[16];
+	uint64_t rflags, pc, fs_base, gs_base;
+	uint64_t sigmask;
+};
+_Static_assert(sizeof(struct wire_rec_state) == 168, "file layout");
+
+enum {			      /* info of STATE */
+       WIRE_STATE_SIGNAL = 1, /* a handler was entered: siginfo, 128 bytes */
+       WIRE_STATE_RETURN = 2, /* from one */
+       WIRE_STATE_STEP = 4,   /* an instruction was left to the CPU */
+       WIRE_STATE_XSTATE = 8, /* xstate follows; else it is unchanged */
+};
+
+enum {			 /* info of END */
+       WIRE_END_THREAD,	 /* exit */
+       WIRE_END_PROCESS, /* exit_group */
+       WIRE_END_EXEC,	 /* another program */
+       WIRE_END_SIGNAL,	 /* its default action */
+       WIRE_END_STOP,	 /* recording was stopped; the thread goes on */
+};
+
+struct wire_rec_key {
+	uint64_t count; /* absolute */
+	uint64_t epoch; /* code of serial numbers up to this is seen */
+	uint64_t time_ns, tsc;
+	uint64_t reserved;
+	struct wire_rec_state state;
+};
+_Static_assert(sizeof(struct wire_rec_key) == 208, "file layout");
+
+/* xstate: a mask of 8 bytes (which components follow; the others are in their
+ * initial state), then 512 bytes as fxsave stores them, then each component
+ * above 1 of the mask in ascending order with the size that CPUID leaf 0xd
+ * tells (recordings carry those: META keys xstate_N=offset,size). */
+
+struct wire_rec_process {
+	uint32_t process; /* numbered from 1 in its channel */
+	uint32_t parent;  /* that it was forked from; 0: it began here */
+	uint32_t pid;
+	uint32_t pad;
+	uint64_t serial; /* of code, when it was forked: it has all up to it */
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct wire_rec_process) == 32, "file layout");
+
+struct wire_rec_map {
+	uint64_t start, end, offset;
+	uint64_t serial; /* of code, when it was mapped */
+	uint64_t dev, ino, size, mtime_ns;
+	uint32_t prot, flags;
+};
+_Static_assert(sizeof(struct wire_rec_map) == 72, "file layout");
+
+/* CODE. Serial numbers ascend in a process's stream, by one or more. A thread
+ * at epoch E sees at an address the newest bytes with serial <= E; if there
+ * are none, the oldest of all. (First versions need no EPOCH: nobody can have
+ * executed anything else there.) */
+
+/* In the channel's first page, behind struct wire_run: what recording needs.
+ * Threads take rings by changing wire_ring.state from FREE to OPEN. */
+struct wire_recording {
+	uint32_t wanted;      /* 1: record. 0: it is over; nobody writes */
+	uint32_t n_processes; /* numbered so far */
+	uint64_t key_every;   /* counts between keys; 0: as it suits */
+};
+enum { WIRE_RECORDING_AT = 3968 };
+
+static inline struct wire_recording *wire_recording_of(void *channel)
+{
+	return (struct wire_recording *)((uint8_t *)channel +
+					 WIRE_RECORDING_AT);
+}
+
+#endif
