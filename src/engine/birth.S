@@ -25,7 +25,8 @@ thread_clone_native:
 	jz 1f
 	pop %rbx
 	ret
-1:	wrgsbase %rbx
+1:	lea SLOT_SIZE(%rbx), %rax
+	wrgsbase %rax
 	mov %rbx, %rdi
 	xor %ebp, %ebp
 	call thread_begin

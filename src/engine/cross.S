@@ -93,7 +93,8 @@ label engine_enter_redo
 
 /* void engine_begin(struct vcpu *v): the first time. */
 function engine_begin
-	wrgsbase %rdi
+	lea SLOT_SIZE(%rdi), %rax
+	wrgsbase %rax
 	jmp engine_resume
 	.size engine_begin, . - engine_begin
 

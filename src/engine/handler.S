@@ -17,9 +17,10 @@ function engine_handler
 	lea -1(%rsp), %rax
 	and $~(SLOT_SIZE - 1), %rax
 	rdgsbase %rcx
+	mov %rax, %rdi
+	add $SLOT_SIZE, %rax
 	wrgsbase %rax
 	sub $8, %rsp			/* 16-aligned from here on */
-	mov %rax, %rdi
 	call signal_caught		/* (v, info, uc, gs) */
 	wrgsbase %rax
 	add $8, %rsp

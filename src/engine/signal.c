@@ -151,7 +151,7 @@ void signal_go_on(struct caught *c)
 	g[GREG_EFL] = 0x202;
 	g[GREG_CSGSFS] = (int64_t)(CS_64 | (uint64_t)SS_USER << 48);
 	c->uc->mask = signal_native(c->v);
-	c->gs = (uint64_t)c->v;
+	c->gs = vcpu_gs(c->v);
 }
 
 /* S4. The thread goes back into the program's own code, but no further: the
@@ -294,7 +294,7 @@ static void start_over(struct caught *c)
 	show_restart(c->v, g);
 	g[GREG_RIP] = (int64_t)engine_redo((uint64_t)g[GREG_RIP]);
 	c->v->step_kind = 0;
-	c->gs = (uint64_t)c->v;
+	c->gs = vcpu_gs(c->v);
 }
 
 static int is_open(const struct vcpu *v, int sig)

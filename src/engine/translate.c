@@ -109,7 +109,7 @@ static void point_pc(struct work *w, uint64_t pc)
 
 static struct x86_mem spill(unsigned n)
 {
-	return x86_mem_seg(X86_GS, VCPU_SPILL + 8 * n);
+	return x86_mem_seg(X86_GS, VCPU_SPILL + 8 * (int)n);
 }
 
 /* -- Cold parts ------------------------------------------------------------ */
@@ -126,19 +126,20 @@ static uint8_t *take_cold(struct work *w, unsigned len)
  * EXIT_LINK is 0. */
 static uint64_t put_stub(struct work *w, uint32_t number)
 {
-	static const uint8_t stub[STUB_LEN] = {
-	    0x65, 0x48, 0xc7, 0x04, 0x25, VCPU_ARG, 0,		0, 0, 0, 0,
-	    0,	  0,	0x65, 0xff, 0x24, 0x25,	    VCPU_LEAVE, 0, 0, 0};
-	enum { NUMBER_AT = 9 };
+	static const uint8_t stub[STUB_LEN] = {0x65, 0x48, 0xc7, 0x04, 0x25, 0,
+					       0,    0,	   0,	 0,    0,    0,
+					       0,    0x65, 0xff, 0x24, 0x25};
+	static const int32_t arg = VCPU_ARG, leave = VCPU_LEAVE;
+	enum { ARG_AT = 5, NUMBER_AT = 9, LEAVE_AT = 17 };
 	uint8_t *at = take_cold(w, STUB_LEN);
 
 	__builtin_memcpy(at, stub, sizeof stub);
+	__builtin_memcpy(at + ARG_AT, &arg, sizeof arg);
 	__builtin_memcpy(at + NUMBER_AT, &number, sizeof number);
+	__builtin_memcpy(at + LEAVE_AT, &leave, sizeof leave);
 	return (uint64_t)at;
 }
-_Static_assert(EXIT_LINK == 0 && VCPU_REASON == VCPU_ARG + 4 &&
-		   VCPU_LEAVE < 256,
-	       "put_stub");
+_Static_assert(EXIT_LINK == 0 && VCPU_REASON == VCPU_ARG + 4, "put_stub");
 
 /* A new exit to target; its rel32 is the last four bytes of the instruction
  * that `put` is about to write, or was. */
@@ -479,7 +480,7 @@ static void find_live(struct work *w)
 
 static void put_add(struct work *w, unsigned cell, uint64_t n, int flags_live)
 {
-	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_CELLS + 8 * cell);
+	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_CELLS + 8 * (int)cell);
 
 	if (!flags_live) {
 		emit_mi(&w->hot, EMIT_ADD, 8, at, (int64_t)n);

@@ -1,7 +1,8 @@
 /* engine/vcpu.h - one thread of the program, as the engine keeps it.
  *
  * While the thread runs in the code cache, its registers are in the CPU's and
- * gs points here; while it is in the engine, they are in .gpr, .rflags, .pc.
+ * gs is the end of this slot; while it is in the engine, they are in .gpr,
+ * .rflags, .pc.
  * Vector, x87 and fs are never touched: they stay the program's.
  *
  * A vcpu lies at the start of its slot: SLOT_SIZE bytes, aligned to that, with
@@ -9,7 +10,7 @@
  * So whoever stands on either stack finds the vcpu by rounding down rsp, even
  * when gs is not the engine's for a moment.
  *
- * V1  gs is this vcpu whenever the thread is in the cache or in engine code,
+ * V1  gs is vcpu_gs() whenever the thread is in the cache or in engine code,
  *     except on its way into and out of a native step, and at the start of a
  *     handler.
  * V2  HELD_SIGNAL is set by the signal handler and cleared by the delivery;
@@ -21,26 +22,29 @@
 #ifndef ENGINE_VCPU_H
 #define ENGINE_VCPU_H
 
-#define VCPU_SELF   0
-#define VCPU_GPR    8
-#define VCPU_RFLAGS 136
-#define VCPU_PC	    144
-#define VCPU_SPILL  152
-#define VCPU_GS	    184
-#define VCPU_STACK  192
-#define VCPU_LEAVE  200
-#define VCPU_ENTER  208
-#define VCPU_ARG    216 /* with VCPU_REASON one word: an exit sets both */
-#define VCPU_REASON 220
-#define VCPU_HELD   224
-#define VCPU_BUDGET 232
-#define VCPU_MISS   240
-#define VCPU_SOURCE 248
-#define VCPU_CELLS  256
-
 #define SLOT_SIZE   0x20000 /* vcpu, signal stack, engine stack */
 #define SLOT_VCPU   0x2000  /* bottom of the signal stack, from its start */
 #define SLOT_SIGNAL 0x10000 /* top of it */
+
+/* As offsets from gs, which is the slot's end. */
+#define VCPU_GS_AT(offset) ((offset)-SLOT_SIZE)
+#define VCPU_SELF	   VCPU_GS_AT(0)
+#define VCPU_GPR	   VCPU_GS_AT(8)
+#define VCPU_RFLAGS	   VCPU_GS_AT(136)
+#define VCPU_PC		   VCPU_GS_AT(144)
+#define VCPU_SPILL	   VCPU_GS_AT(152)
+#define VCPU_GS		   VCPU_GS_AT(184)
+#define VCPU_STACK	   VCPU_GS_AT(192)
+#define VCPU_LEAVE	   VCPU_GS_AT(200)
+#define VCPU_ENTER	   VCPU_GS_AT(208)
+#define VCPU_ARG \
+	VCPU_GS_AT(216) /* with VCPU_REASON one word: an exit sets both */
+#define VCPU_REASON VCPU_GS_AT(220)
+#define VCPU_HELD   VCPU_GS_AT(224)
+#define VCPU_BUDGET VCPU_GS_AT(232)
+#define VCPU_MISS   VCPU_GS_AT(240)
+#define VCPU_SOURCE VCPU_GS_AT(248)
+#define VCPU_CELLS  VCPU_GS_AT(256)
 
 #ifndef __ASSEMBLER__
 
@@ -147,8 +151,10 @@ struct vcpu {
 	struct vcpu *free;   /* thread.c: the next free slot */
 };
 
-#define VCPU_AT(field, offset) \
-	_Static_assert(offsetof(struct vcpu, field) == (offset), "vcpu.h")
+#define VCPU_AT(field, offset)                                          \
+	_Static_assert((int)offsetof(struct vcpu, field) - SLOT_SIZE == \
+			   (offset),                                    \
+		       "vcpu.h")
 VCPU_AT(gpr, VCPU_GPR);
 VCPU_AT(rflags, VCPU_RFLAGS);
 VCPU_AT(pc, VCPU_PC);
@@ -165,6 +171,13 @@ VCPU_AT(miss, VCPU_MISS);
 VCPU_AT(source, VCPU_SOURCE);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_VCPU, "vcpu.h");
+
+/* What gs is for the engine: emitted code reaches the vcpu at negative offsets,
+ * and what may lie behind the slot (the shadow of memory) at positive ones. */
+static inline uint64_t vcpu_gs(const struct vcpu *v)
+{
+	return (uint64_t)v + SLOT_SIZE;
+}
 
 static inline struct vcpu *vcpu_of_stack(uint64_t rsp)
 {

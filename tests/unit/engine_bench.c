@@ -443,7 +443,7 @@ static void faulted(int sig, const siginfo_t *info, mcontext_t *m)
 		return;
 	}
 	if (rip == (uint64_t)step_enter_iret) {
-		set_gs((uint64_t)v);
+		set_gs(vcpu_gs(v));
 		engine_get_gregs(v, g); /* not even begun */
 	}
 	v->step_kind = 0;
@@ -521,7 +521,7 @@ static void engine_caught(int sig, const siginfo_t *info, mcontext_t *m)
 		if (in_cache)
 			look(m);
 		else if (bench.v->step_kind != 0 &&
-			 get_gs() != (uint64_t)bench.v)
+			 get_gs() != vcpu_gs(bench.v))
 			stepped(info, m, sig);
 		else
 			outside_of_cache(m);
