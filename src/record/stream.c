@@ -1,0 +1,393 @@
+/* record/stream.c - what the bytes of a stream say, one record at a time.
+ *
+ * One row a type: its name, whose it is, and who reads its contents. A reader
+ * takes what it needs from a cursor that cannot be overdrawn: once it came too
+ * short it stays short, gives zeros, and the record is refused at the end. So
+ * is a record that has bytes left over. */
+#include "record/stream.h"
+
+#include <string.h>
+
+/* -- A cursor over the contents of one record -- */
+
+struct cursor {
+	const uint8_t *at, *end;
+	int is_short; /* something was missing or malformed: sticky */
+};
+
+static const uint8_t *take(struct cursor *c, size_t len)
+{
+	const uint8_t *bytes = c->at;
+
+	if (len > (size_t)(c->end - c->at)) {
+		c->is_short = 1;
+		return NULL;
+	}
+	c->at += len;
+	return bytes;
+}
+
+static void take_into(struct cursor *c, void *to, size_t len)
+{
+	const uint8_t *bytes = take(c, len);
+
+	if (bytes != NULL)
+		memcpy(to, bytes, len);
+	else
+		memset(to, 0, len);
+}
+
+static uint64_t take_number(struct cursor *c, unsigned len)
+{
+	uint64_t value = 0;
+
+	take_into(c, &value, len); /* little-endian, as this machine is */
+	return value;
+}
+
+/* The tenth byte of a varint has one bit to give. */
+static uint64_t take_varint(struct cursor *c)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint64_t byte = take_number(c, 1);
+
+		if (c->is_short || (shift == 63 && byte > 1))
+			break;
+		value |= (byte & 0x7f) << shift;
+		if ((byte & 0x80) == 0)
+			return value;
+	}
+	c->is_short = 1;
+	return 0;
+}
+
+static uint64_t take_zigzag(struct cursor *c)
+{
+	uint64_t coded = take_varint(c);
+
+	return coded >> 1 ^ -(coded & 1);
+}
+
+static size_t left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+/* -- What each type holds -- */
+
+/* Each reader returns NULL, or what is wrong with the record. */
+typedef const char *reader(struct record_stream *s, struct cursor *c,
+			   struct record_event *e);
+
+static const char *take_position(struct record_stream *s, struct cursor *c,
+				 struct record_event *e)
+{
+	uint64_t more = take_varint(c);
+
+	e->count = s->count + more;
+	e->pc = s->pc + take_zigzag(c);
+	return e->count < s->count ? "its count is beyond all bounds" : NULL;
+}
+
+static const char *take_xstate(struct cursor *c, struct record_event *e)
+{
+	e->xstate_len = (uint32_t)left(c);
+	e->xstate = take(c, left(c));
+	if (e->xstate_len < RECORD_XSTATE_MIN ||
+	    e->xstate_len > WIRE_XSTATE_MAX)
+		return "its extended registers are too short or too long";
+	return NULL;
+}
+
+static const char *read_start(struct record_stream *s, struct cursor *c,
+			      struct record_event *e)
+{
+	take_into(c, &e->start, sizeof e->start);
+	if (s->last != 0)
+		return "it is not the first one";
+	return NULL;
+}
+
+static const char *read_key(struct record_stream *s, struct cursor *c,
+			    struct record_event *e)
+{
+	take_into(c, &e->key, sizeof e->key);
+	e->count = e->key.count;
+	e->pc = e->key.state.pc;
+	if (e->count < s->count)
+		return "its count is smaller than the last one's";
+	return take_xstate(c, e);
+}
+
+static const char *read_granule(struct record_stream *s, struct cursor *c,
+				struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	e->index = take_number(c, 4) * WIRE_GRANULE;
+	e->len = WIRE_GRANULE;
+	e->bytes = take(c, WIRE_GRANULE);
+	if (wrong == NULL && e->index >= WIRE_SHADOW_SIZE)
+		return "its index is beyond the shadow";
+	return wrong;
+}
+
+static const char *read_bytes(struct record_stream *s, struct cursor *c,
+			      struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	e->index = take_number(c, 4);
+	e->len = (uint32_t)left(c);
+	e->bytes = take(c, left(c));
+	if (wrong == NULL &&
+	    e->index + e->len > WIRE_SHADOW_SIZE + RECORD_SHADOW_TAIL)
+		return "its bytes are beyond the shadow";
+	return wrong;
+}
+
+static const char *read_result(struct record_stream *s, struct cursor *c,
+			       struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	e->result.length = e->info;
+	e->result.set = (uint16_t)take_number(c, 2);
+	e->result.rflags = take_number(c, 8);
+	for (unsigned i = 0; i < 16; i++)
+		e->result.gpr[i] =
+		    (e->result.set >> i & 1) != 0 ? take_number(c, 8) : 0;
+	if (wrong == NULL && (e->info < 1 || e->info > 15))
+		return "no instruction has this length";
+	return wrong;
+}
+
+static const char *read_call(struct record_stream *s, struct cursor *c,
+			     struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	e->call.number = (int32_t)take_varint(c);
+	e->call.answer = (int64_t)take_zigzag(c);
+	e->call.time_ns = take_varint(c);
+	return wrong;
+}
+
+static const char *read_state(struct record_stream *s, struct cursor *c,
+			      struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+	enum {
+		KNOWN = WIRE_STATE_SIGNAL | WIRE_STATE_RETURN |
+			WIRE_STATE_STEP | WIRE_STATE_XSTATE,
+	};
+
+	take_into(c, &e->state, sizeof e->state);
+	if ((e->info & WIRE_STATE_SIGNAL) != 0)
+		e->siginfo = take(c, RECORD_SIGINFO_LEN);
+	if (wrong == NULL && (e->info & ~KNOWN) != 0)
+		return "its kind is not known";
+	if (wrong == NULL && (e->info & WIRE_STATE_XSTATE) != 0)
+		return take_xstate(c, e);
+	return wrong;
+}
+
+static const char *read_epoch(struct record_stream *s, struct cursor *c,
+			      struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	e->epoch = take_varint(c);
+	return wrong;
+}
+
+static const char *read_order(struct record_stream *s, struct cursor *c,
+			      struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	e->order.slot = take_varint(c);
+	e->order.ticket = take_varint(c);
+	return wrong;
+}
+
+static const char *read_end(struct record_stream *s, struct cursor *c,
+			    struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+
+	take_into(c, &e->state, sizeof e->state);
+	if (wrong == NULL && e->info > WIRE_END_STOP)
+		return "its kind is not known";
+	return wrong == NULL ? take_xstate(c, e) : wrong;
+}
+
+static const char *read_process(struct record_stream *s, struct cursor *c,
+				struct record_event *e)
+{
+	take_into(c, &e->process, sizeof e->process);
+	if (s->last != 0)
+		return "it is not the first one";
+	s->serial = e->process.serial;
+	return NULL;
+}
+
+static const char *read_code(struct record_stream *s, struct cursor *c,
+			     struct record_event *e)
+{
+	e->code.serial = take_varint(c);
+	e->code.address = take_number(c, 8);
+	e->len = (uint32_t)left(c);
+	e->bytes = take(c, left(c));
+	if (e->code.serial <= s->serial)
+		return "its serial number is not above the last one's";
+	if (e->code.address + e->len < e->code.address)
+		return "it reaches beyond the last address";
+	s->serial = e->code.serial;
+	return NULL;
+}
+
+static const char *read_map(struct record_stream *s, struct cursor *c,
+			    struct record_event *e)
+{
+	(void)s;
+	take_into(c, &e->map, sizeof e->map);
+	e->len = (uint32_t)left(c);
+	e->bytes = take(c, left(c));
+	return e->map.start > e->map.end ? "it ends before it begins" : NULL;
+}
+
+static const char *read_unmap(struct record_stream *s, struct cursor *c,
+			      struct record_event *e)
+{
+	(void)s;
+	e->unmap.start = take_number(c, 8);
+	e->unmap.end = take_number(c, 8);
+	return e->unmap.start > e->unmap.end ? "it ends before it begins"
+					     : NULL;
+}
+
+/* ORDER wire_record */
+static const struct row {
+	const char *name;
+	reader *read;
+	enum record_kind kind;
+	int has_position;
+} rows[WIRE_REC_MAX] = {
+    [WIRE_REC_START] = {"START", read_start, RECORD_OF_THREAD, 0},
+    [WIRE_REC_KEY] = {"KEY", read_key, RECORD_OF_THREAD, 1},
+    [WIRE_REC_GRANULE] = {"GRANULE", read_granule, RECORD_OF_THREAD, 1},
+    [WIRE_REC_BYTES] = {"BYTES", read_bytes, RECORD_OF_THREAD, 1},
+    [WIRE_REC_RESULT] = {"RESULT", read_result, RECORD_OF_THREAD, 1},
+    [WIRE_REC_CALL] = {"CALL", read_call, RECORD_OF_THREAD, 1},
+    [WIRE_REC_STATE] = {"STATE", read_state, RECORD_OF_THREAD, 1},
+    [WIRE_REC_EPOCH] = {"EPOCH", read_epoch, RECORD_OF_THREAD, 1},
+    [WIRE_REC_ORDER] = {"ORDER", read_order, RECORD_OF_THREAD, 1},
+    [WIRE_REC_END] = {"END", read_end, RECORD_OF_THREAD, 1},
+    [WIRE_REC_PROCESS] = {"PROCESS", read_process, RECORD_OF_PROCESS, 0},
+    [WIRE_REC_CODE] = {"CODE", read_code, RECORD_OF_PROCESS, 0},
+    [WIRE_REC_MAP] = {"MAP", read_map, RECORD_OF_PROCESS, 0},
+    [WIRE_REC_UNMAP] = {"UNMAP", read_unmap, RECORD_OF_PROCESS, 0},
+};
+
+const char *record_type_name(unsigned type)
+{
+	if (type >= WIRE_REC_MAX || rows[type].name == NULL)
+		return "?";
+	return rows[type].name;
+}
+
+/* -- The stream -- */
+
+void record_stream_init(struct record_stream *s, enum record_kind kind)
+{
+	*s = (struct record_stream){.kind = kind};
+}
+
+void record_stream_feed(struct record_stream *s, const uint8_t *bytes,
+			size_t len)
+{
+	s->at = bytes;
+	s->end = bytes + len;
+}
+
+/* May a record of this type follow the last one? */
+static const char *out_of_place(const struct record_stream *s, unsigned type)
+{
+	if (s->kind == RECORD_OF_PROCESS)
+		return NULL;
+	if (s->last == WIRE_REC_END)
+		return "it follows an END";
+	if (s->last == 0 && type != WIRE_REC_START && type != WIRE_REC_KEY)
+		return "no KEY stands before it";
+	if (s->last == WIRE_REC_START && type != WIRE_REC_KEY)
+		return "it follows a START";
+	return NULL;
+}
+
+static const char *read_contents(struct record_stream *s,
+				 const struct wire_rec *head,
+				 struct record_event *e)
+{
+	const struct row *row = &rows[head->type];
+	struct cursor c = {.at = s->at, .end = s->at + head->len};
+	const char *wrong = out_of_place(s, head->type);
+
+	*e = (struct record_event){.type = (enum wire_record_type)head->type,
+				   .info = head->info,
+				   .number = s->number,
+				   .count = s->count,
+				   .pc = s->pc};
+	if (wrong == NULL)
+		wrong = row->read(s, &c, e);
+	if (c.is_short)
+		return "it is too short";
+	if (wrong == NULL && c.at != c.end)
+		return "it is too long";
+	return wrong;
+}
+
+static int refuse(struct record_stream *s, const char *name, const char *wrong,
+		  struct hark_err *err)
+{
+	s->broken = 1;
+	return err_set(err, HARK_EINPUT, 0, "record %llu (%s): %s",
+		       (unsigned long long)s->number, name, wrong);
+}
+
+int record_stream_next(struct record_stream *s, struct record_event *out,
+		       struct hark_err *err)
+{
+	struct wire_rec head;
+	struct record_event e;
+	const char *wrong;
+
+	if (s->broken)
+		return refuse(s, "?", "it follows a damaged one", err);
+	if (s->at == s->end)
+		return 0;
+	if ((size_t)(s->end - s->at) < sizeof head)
+		return refuse(s, "?", "it is too short", err);
+	memcpy(&head, s->at, sizeof head);
+	if (head.type >= WIRE_REC_MAX || rows[head.type].read == NULL ||
+	    rows[head.type].kind != s->kind)
+		return refuse(s, record_type_name(head.type),
+			      "no such type belongs here", err);
+	s->at += sizeof head;
+	if (head.len > s->end - s->at)
+		return refuse(s, rows[head.type].name, "it is cut off", err);
+	wrong = read_contents(s, &head, &e);
+	if (wrong != NULL)
+		return refuse(s, rows[head.type].name, wrong, err);
+	s->at += head.len;
+	s->number++;
+	s->last = head.type;
+	if (rows[head.type].has_position) {
+		s->count = e.count;
+		s->pc = e.pc;
+	}
+	*out = e;
+	return 1;
+}

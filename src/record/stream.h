@@ -1,0 +1,100 @@
+/* record/stream.h - what the bytes of a stream say, one record at a time.
+ *
+ *	struct record_stream s;
+ *	struct record_event e;
+ *
+ *	record_stream_init(&s, RECORD_OF_THREAD);
+ *	record_stream_feed(&s, bytes, len);	   whole records
+ *	while ((rc = record_stream_next(&s, &e, &err)) > 0)
+ *		use(&e);
+ *
+ * Nothing in the bytes is believed. Each record has a known type of the right
+ * stream, holds exactly what its type says, and stands where it may stand:
+ * a thread's stream begins with a KEY (before it, perhaps, a START), counts
+ * never fall, and nothing follows an END. An event that is handed out can be
+ * used without another look at its lengths. Hosted; no memory is taken. */
+#ifndef RECORD_STREAM_H
+#define RECORD_STREAM_H
+
+#include "base/err.h"
+#include "wire/record.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum record_kind { RECORD_OF_THREAD, RECORD_OF_PROCESS };
+
+enum {
+	RECORD_XSTATE_MIN = 8 + 512, /* a mask, and what fxsave stores */
+	RECORD_SIGINFO_LEN = 128,
+	/* Loads begin below WIRE_SHADOW_SIZE, but may reach beyond it. */
+	RECORD_SHADOW_TAIL = 4096,
+};
+
+struct record_event {
+	enum wire_record_type type;
+	uint8_t info;
+	uint64_t number;    /* of the record, from 0 */
+	uint64_t count, pc; /* where; for a KEY, too */
+	/* Bytes that come with it, borrowed from the stream: of the shadow
+	 * (GRANULE, BYTES), of code (CODE), a path (MAP; not terminated). */
+	const uint8_t *bytes;
+	uint32_t len;
+	uint32_t xstate_len;	/* 0: none */
+	const uint8_t *xstate;	/* borrowed; of KEY, STATE, END */
+	const uint8_t *siginfo; /* borrowed; NULL if there is none */
+	union {
+		struct wire_rec_start start;
+		struct wire_rec_key key;
+		struct wire_rec_state state; /* of STATE and END */
+		uint64_t index;		     /* GRANULE, BYTES: in bytes */
+		struct {
+			uint16_t set;
+			uint8_t length; /* of the instruction */
+			uint64_t rflags;
+			uint64_t gpr[16]; /* those of the set */
+		} result;
+		struct {
+			int32_t number;
+			int64_t answer;
+			uint64_t time_ns; /* since the last CALL or KEY */
+		} call;
+		uint64_t epoch;
+		struct {
+			uint64_t slot, ticket;
+		} order;
+		struct wire_rec_process process;
+		struct {
+			uint64_t serial, address;
+		} code;
+		struct wire_rec_map map;
+		struct {
+			uint64_t start, end;
+		} unmap;
+	};
+};
+
+/* Callers allocate it; the fields are the stream's own. */
+struct record_stream {
+	enum record_kind kind;
+	const uint8_t *at, *end; /* borrowed */
+	uint64_t number;	 /* of the next record */
+	uint64_t count, pc;	 /* of the last position */
+	uint64_t serial;	 /* of the last code */
+	int last;		 /* type of the last record; 0: none */
+	int broken;		 /* an error was told: nothing follows */
+};
+
+void record_stream_init(struct record_stream *s, enum record_kind kind);
+/* More bytes, when there were no more. They are borrowed as long as events of
+ * them are in use. */
+void record_stream_feed(struct record_stream *s, const uint8_t *bytes,
+			size_t len);
+/* 1: an event. 0: all that was fed is read. -1: it is no stream. */
+int record_stream_next(struct record_stream *s, struct record_event *out,
+		       struct hark_err *err);
+
+/* "KEY", "CALL"...; "?" for a number that is no type. */
+const char *record_type_name(unsigned type);
+
+#endif

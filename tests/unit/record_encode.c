@@ -1,0 +1,159 @@
+/* tests/unit/record_encode.c - events back into bytes. */
+#include "record_encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Bytes at the end -- */
+
+static void put(struct record_encoder *to, const void *bytes, size_t len)
+{
+	if (to->n + len > to->room) {
+		to->room = 2 * (to->n + len);
+		to->at = realloc(to->at, to->room);
+		if (to->at == NULL)
+			abort();
+	}
+	if (len > 0)
+		memcpy(to->at + to->n, bytes, len);
+	to->n += len;
+}
+
+static void put_number(struct record_encoder *to, uint64_t value, size_t len)
+{
+	put(to, &value, len);
+}
+
+static void put_varint(struct record_encoder *to, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		put_number(to, (value & 0x7f) | 0x80, 1);
+	put_number(to, value, 1);
+}
+
+static void put_zigzag(struct record_encoder *to, uint64_t value)
+{
+	put_varint(to, value << 1 ^ (uint64_t)((int64_t)value >> 63));
+}
+
+static void put_position(struct record_encoder *to,
+			 const struct record_event *e)
+{
+	put_varint(to, e->count - to->count);
+	put_zigzag(to, e->pc - to->pc);
+}
+
+/* -- Contents by type -- */
+
+static void put_result(struct record_encoder *to, const struct record_event *e)
+{
+	put_number(to, e->result.set, 2);
+	put_number(to, e->result.rflags, 8);
+	for (unsigned i = 0; i < 16; i++)
+		if ((e->result.set >> i & 1) != 0)
+			put_number(to, e->result.gpr[i], 8);
+}
+
+static void put_of_process(struct record_encoder *to,
+			   const struct record_event *e)
+{
+	switch (e->type) {
+	case WIRE_REC_PROCESS:
+		put(to, &e->process, sizeof e->process);
+		break;
+	case WIRE_REC_CODE:
+		put_varint(to, e->code.serial);
+		put_number(to, e->code.address, 8);
+		put(to, e->bytes, e->len);
+		break;
+	case WIRE_REC_MAP:
+		put(to, &e->map, sizeof e->map);
+		put(to, e->bytes, e->len);
+		break;
+	case WIRE_REC_UNMAP:
+		put_number(to, e->unmap.start, 8);
+		put_number(to, e->unmap.end, 8);
+		break;
+	default:
+		abort();
+	}
+}
+
+static void put_of_thread(struct record_encoder *to,
+			  const struct record_event *e)
+{
+	switch (e->type) {
+	case WIRE_REC_GRANULE:
+		put_number(to, e->index / WIRE_GRANULE, 4);
+		put(to, e->bytes, e->len);
+		break;
+	case WIRE_REC_BYTES:
+		put_number(to, e->index, 4);
+		put(to, e->bytes, e->len);
+		break;
+	case WIRE_REC_RESULT:
+		put_result(to, e);
+		break;
+	case WIRE_REC_CALL:
+		put_varint(to, (uint32_t)e->call.number);
+		put_zigzag(to, (uint64_t)e->call.answer);
+		put_varint(to, e->call.time_ns);
+		break;
+	case WIRE_REC_EPOCH:
+		put_varint(to, e->epoch);
+		break;
+	case WIRE_REC_ORDER:
+		put_varint(to, e->order.slot);
+		put_varint(to, e->order.ticket);
+		break;
+	default: /* STATE, END */
+		put(to, &e->state, sizeof e->state);
+		put(to, e->siginfo,
+		    e->siginfo != NULL ? RECORD_SIGINFO_LEN : 0);
+		put(to, e->xstate, e->xstate_len);
+		break;
+	}
+}
+
+static void put_absolute(struct record_encoder *to,
+			 const struct record_event *e)
+{
+	if (e->type == WIRE_REC_START) {
+		put(to, &e->start, sizeof e->start);
+	} else {
+		put(to, &e->key, sizeof e->key);
+		put(to, e->xstate, e->xstate_len);
+	}
+}
+
+/* -- Records -- */
+
+void record_encode(struct record_encoder *to, const struct record_event *e)
+{
+	struct wire_rec head = {.type = (uint8_t)e->type, .info = e->info};
+	size_t begin = to->n;
+
+	put(to, &head, sizeof head);
+	if (e->type >= WIRE_REC_PROCESS) {
+		put_of_process(to, e);
+	} else if (e->type <= WIRE_REC_KEY) {
+		put_absolute(to, e);
+	} else {
+		put_position(to, e);
+		put_of_thread(to, e);
+	}
+	if (e->type != WIRE_REC_START && e->type < WIRE_REC_PROCESS) {
+		to->count = e->count;
+		to->pc = e->pc;
+	}
+	if (to->n - begin - sizeof head > UINT16_MAX)
+		abort();
+	head.len = (uint16_t)(to->n - begin - sizeof head);
+	memcpy(to->at + begin, &head, sizeof head);
+}
+
+void record_encoder_fini(struct record_encoder *to)
+{
+	free(to->at);
+	*to = (struct record_encoder){0};
+}
