@@ -365,6 +365,11 @@ void code_set_epoch(struct code *c, uint64_t epoch, code_changed *changed,
 		changed(ctx, c->changes.at[i].start, c->changes.at[i].end);
 }
 
+uint64_t code_epoch(const struct code *c)
+{
+	return c->epoch;
+}
+
 static unsigned copy_known(const struct page *p, unsigned at, uint8_t *to,
 			   unsigned len)
 {

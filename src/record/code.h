@@ -37,6 +37,7 @@ int code_add(struct code *c, uint64_t serial, uint64_t address,
 typedef void code_changed(void *ctx, uint64_t start, uint64_t end);
 void code_set_epoch(struct code *c, uint64_t epoch, code_changed *changed,
 		    void *ctx);
+uint64_t code_epoch(const struct code *c);
 
 /* Copies up to len bytes at pc; how many of them are known. A replay_fetch
  * (engine/replay.h): ctx is the struct code. */

@@ -1,0 +1,31 @@
+/* record/player.h - plays the segments of a recording, and checks them.
+ *
+ * A player keeps its CPU, and the code of the process it played last, with
+ * all that was translated of it: segments of one process in a row are cheap.
+ * Hosted. Not to be shared between threads; several may exist. */
+#ifndef RECORD_PLAYER_H
+#define RECORD_PLAYER_H
+
+#include "base/err.h"
+#include "record/recording.h"
+
+#include <stdint.h>
+
+struct player; /* opaque */
+
+struct player_sum {
+	uint64_t instructions;
+	uint64_t events; /* records applied */
+};
+
+/* The recording is borrowed. */
+int player_new(struct recording *r, struct player **out, struct hark_err *err);
+void player_free(struct player *p);
+
+/* Replays segment i from its key frame to the next one, or to where the
+ * thread's stream ends. -1: it did not go as recorded (HARK_EBUG), or it could
+ * not be tried; err tells. */
+int player_segment(struct player *p, unsigned i, struct player_sum *out,
+		   struct hark_err *err);
+
+#endif

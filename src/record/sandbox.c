@@ -1,0 +1,78 @@
+/* record/sandbox.c - a process that only computes from here on. */
+#include "record/sandbox.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* The shadow is 4 GiB, the code of a process 1 GiB at most. Sanitizers map
+ * terabytes, and cannot be limited. */
+enum { GIGABYTES = 16 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static void limit(int what, rlim_t most)
+{
+	struct rlimit l;
+
+	if (getrlimit(what, &l) < 0 || l.rlim_max <= most)
+		return;
+	l.rlim_max = most;
+	l.rlim_cur = l.rlim_cur < most ? l.rlim_cur : most;
+	setrlimit(what, &l);
+}
+
+/* clang-format off */
+#define ALLOWED(A) \
+	A(read) A(pread64) A(readv) A(preadv) A(lseek) A(fstat) A(newfstatat) \
+	A(write) A(writev) A(close) \
+	A(mmap) A(munmap) A(mprotect) A(madvise) A(mremap) A(brk) \
+	A(futex) A(sched_yield) A(clock_gettime) A(getrandom) \
+	A(getpid) A(gettid) A(tgkill) /* abort */ \
+	A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn) A(sigaltstack) \
+	A(arch_prctl) A(exit) A(exit_group)
+/* clang-format on */
+
+static void filter_calls(void)
+{
+#define A(name)                                                \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	struct sock_filter filter[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		     offsetof(struct seccomp_data, arch)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		     offsetof(struct seccomp_data, nr)),
+	    ALLOWED(A) /**/
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+#undef A
+	struct sock_fprog program = {.len = sizeof filter / sizeof filter[0],
+				     .filter = filter};
+
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+void sandbox_enter(void)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_NOFILE, 0); /* what is open stays open */
+	if (!SANITIZED)
+		limit(RLIMIT_AS, (rlim_t)GIGABYTES << 30);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		filter_calls();
+}

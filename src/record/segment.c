@@ -1,0 +1,307 @@
+/* record/segment.c - a recorded thread runs again, and is checked.
+ *
+ * wire/record.h has the rules of replay. What is held against the recording:
+ *
+ * S1  Every event's position is reached, exactly.
+ * S2  A CALL stands at a system call, and its number is the one in eax.
+ * S3  A RESULT stands at an instruction of its length.
+ * S4  At the next KEY, and at an END, all registers are the recorded ones:
+ *     general ones, flags (status and direction), the bases of fs and gs, and
+ *     the extended ones (record/xstate.h). */
+#include "record/segment.h"
+
+#include "base/fmt.h"
+#include "x86/decode.h"
+
+#include <string.h>
+
+typedef unsigned long long ull;
+
+enum {
+	FLAGS_COMPARED = X86_FLAGS_STATUS | X86_DF,
+	/* of arch_prctl */
+	NR_ARCH_PRCTL = 158,
+	SET_GS = 0x1001,
+	SET_FS = 0x1002,
+};
+
+/* -- Words -- */
+
+/* `THREAD:COUNT`, or `PROCESS.THREAD:COUNT` for all but the first process. */
+static void say_position(const struct segment *s, uint64_t count, char *text,
+			 size_t size)
+{
+	if (s->process > 1)
+		fmt_text(text, size, "%u.%u:%llu", s->process, s->thread,
+			 (ull)count);
+	else
+		fmt_text(text, size, "%u:%llu", s->thread, (ull)count);
+}
+
+/* Where the replay is; always -1. */
+static int diverged(const struct segment *s, const char *what,
+		    struct hark_err *err)
+{
+	char where[64];
+
+	say_position(s, *replay_count(s->cpu), where, sizeof where);
+	return err_set(err, HARK_EBUG, 0, "%s at 0x%llx: %s", where,
+		       (ull)replay_state(s->cpu)->pc, what);
+}
+
+static const char *const stops[] = {
+    [REPLAY_THERE] = "stopped",
+    [REPLAY_PAST] = "has passed it",
+    [REPLAY_CALL] = "makes a system call",
+    [REPLAY_RESULT] = "meets an instruction whose result was not recorded",
+    [REPLAY_STATE] = "meets an instruction that it cannot execute",
+    [REPLAY_CODE] = "meets no code",
+    [REPLAY_FAULT] = "faults",
+    [REPLAY_TIME] = "takes too long",
+};
+
+static int not_reached(const struct segment *s, const struct record_event *e,
+		       enum replay_stop stop, struct hark_err *err)
+{
+	char where[64], what[256];
+	const char *why = "stopped";
+
+	if ((unsigned)stop < sizeof stops / sizeof stops[0])
+		why = stops[stop];
+	say_position(s, e->count, where, sizeof where);
+	fmt_text(what, sizeof what,
+		 "the replay %s; recorded was %s %s at 0x%llx", why,
+		 record_type_name(e->type), where, (ull)e->pc);
+	return diverged(s, what, err);
+}
+
+/* -- Registers -- */
+
+static const char *const reg_names[] = {
+    "rax", "rcx", "rdx",    "rbx", "rsp",     "rbp",	"rsi",
+    "rdi", "r8",  "r9",	    "r10", "r11",     "r12",	"r13",
+    "r14", "r15", "rflags", "rip", "fs.base", "gs.base"};
+enum {
+	N_REGS = sizeof reg_names / sizeof reg_names[0],
+	REG_RFLAGS = 16,
+};
+_Static_assert(offsetof(struct wire_rec_state, sigmask) / 8 == N_REGS,
+	       "names stand as registers do");
+
+/* Adds every difference to the text; whether there is one. */
+static int compare_general(const struct wire_rec_state *recorded,
+			   const struct wire_rec_state *replayed, char *text,
+			   size_t size)
+{
+	uint64_t was[N_REGS], is[N_REGS];
+	size_t at = 0;
+
+	memcpy(was, recorded, sizeof was);
+	memcpy(is, replayed, sizeof is);
+	was[REG_RFLAGS] &= FLAGS_COMPARED;
+	is[REG_RFLAGS] &= FLAGS_COMPARED;
+	for (unsigned i = 0; i < N_REGS; i++)
+		if (was[i] != is[i] && at < size)
+			at += fmt_text(text + at, size - at,
+				       "%s%s is 0x%llx, recorded 0x%llx",
+				       at > 0 ? ", " : "", reg_names[i],
+				       (ull)is[i], (ull)was[i]);
+	return at > 0;
+}
+
+static int compare_extended(const struct segment *s,
+			    const struct record_event *e, char *text,
+			    size_t size)
+{
+	uint8_t is[WIRE_XSTATE_MAX];
+	uint32_t len = replay_get_xstate(s->cpu, is);
+
+	if (xstate_check(s->layout, is, len) < 0) {
+		fmt_text(text, size, "extended registers are of no known form");
+		return 1;
+	}
+	return xstate_compare(s->layout, e->xstate, is, text, size);
+}
+
+static int check_registers(const struct segment *s,
+			   const struct record_event *e,
+			   const struct wire_rec_state *recorded,
+			   struct hark_err *err)
+{
+	char what[400];
+
+	if (compare_general(recorded, replay_state(s->cpu), what, sizeof what))
+		return diverged(s, what, err);
+	if (compare_extended(s, e, what, sizeof what))
+		return diverged(s, what, err);
+	return 0;
+}
+
+static int put_xstate(const struct segment *s, const struct record_event *e,
+		      struct hark_err *err)
+{
+	if (xstate_check(s->layout, e->xstate, e->xstate_len) < 0)
+		return diverged(s,
+				"the recorded extended registers are of no "
+				"form that this machine knows",
+				err);
+	if (replay_put_xstate(s->cpu, e->xstate, e->xstate_len) < 0)
+		return diverged(s,
+				"this machine cannot hold the recorded "
+				"extended registers",
+				err);
+	return 0;
+}
+
+/* -- Events -- */
+
+static void forget(void *ctx, uint64_t start, uint64_t end)
+{
+	replay_forget_code(ctx, start, end);
+}
+
+static void set_epoch(const struct segment *s, uint64_t epoch)
+{
+	code_set_epoch(s->code, epoch, forget, s->cpu);
+}
+
+/* The instruction that the replay is at: its length, or 0. */
+static unsigned instruction(const struct segment *s, struct x86_insn *out)
+{
+	uint8_t bytes[X86_MAX_LEN];
+	unsigned n =
+	    code_fetch(s->code, replay_state(s->cpu)->pc, bytes, sizeof bytes);
+
+	return x86_decode(bytes, n, out) == X86_OK ? out->len : 0;
+}
+
+static int apply_result(const struct segment *s, const struct record_event *e,
+			struct hark_err *err)
+{
+	struct wire_rec_state *state = replay_state(s->cpu);
+	struct x86_insn insn;
+	char what[128];
+
+	if (instruction(s, &insn) != e->result.length) {
+		fmt_text(what, sizeof what,
+			 "the result of an instruction of %u bytes was "
+			 "recorded, but here is none such",
+			 e->result.length);
+		return diverged(s, what, err);
+	}
+	for (unsigned i = 0; i < 16; i++)
+		if ((e->result.set >> i & 1) != 0)
+			state->gpr[i] = e->result.gpr[i];
+	state->rflags = e->result.rflags;
+	state->pc += e->result.length;
+	return 0;
+}
+
+/* What the kernel did to registers that no answer tells. */
+static void apply_arch_prctl(struct wire_rec_state *state)
+{
+	if (state->gpr[X86_RDI] == SET_FS)
+		state->fs_base = state->gpr[X86_RSI];
+	if (state->gpr[X86_RDI] == SET_GS)
+		state->gs_base = state->gpr[X86_RSI];
+}
+
+static int apply_call(const struct segment *s, const struct record_event *e,
+		      struct hark_err *err)
+{
+	struct wire_rec_state *state = replay_state(s->cpu);
+	struct x86_insn insn;
+	unsigned len = instruction(s, &insn);
+	char what[128];
+
+	if (len == 0 ||
+	    (insn.row->flow != X86_SYSCALL && insn.row->flow != X86_INT)) {
+		fmt_text(what, sizeof what,
+			 "system call %d was recorded, but here is none",
+			 e->call.number);
+		return diverged(s, what, err);
+	}
+	if ((int32_t)state->gpr[X86_RAX] != e->call.number) {
+		fmt_text(what, sizeof what,
+			 "system call %d was recorded, the replay makes %d",
+			 e->call.number, (int32_t)state->gpr[X86_RAX]);
+		return diverged(s, what, err);
+	}
+	if (e->call.number == NR_ARCH_PRCTL && e->call.answer == 0)
+		apply_arch_prctl(state);
+	state->pc += len;
+	state->gpr[X86_RAX] = (uint64_t)e->call.answer;
+	if (insn.row->flow == X86_SYSCALL) {
+		state->gpr[X86_RCX] = state->pc;
+		state->gpr[X86_R11] = state->rflags;
+	}
+	return 0;
+}
+
+static int apply_state(const struct segment *s, const struct record_event *e,
+		       struct hark_err *err)
+{
+	*replay_state(s->cpu) = e->state;
+	++*replay_count(s->cpu);
+	return e->xstate_len > 0 ? put_xstate(s, e, err) : 0;
+}
+
+static int apply_here(struct segment *s, const struct record_event *e,
+		      struct hark_err *err)
+{
+	switch (e->type) {
+	case WIRE_REC_GRANULE:
+	case WIRE_REC_BYTES:
+		memcpy(replay_shadow(s->cpu) + e->index, e->bytes, e->len);
+		return 0;
+	case WIRE_REC_RESULT:
+		return apply_result(s, e, err);
+	case WIRE_REC_CALL:
+		return apply_call(s, e, err);
+	case WIRE_REC_STATE:
+		return apply_state(s, e, err);
+	case WIRE_REC_EPOCH:
+		set_epoch(s, e->epoch);
+		return 0;
+	case WIRE_REC_KEY:
+	case WIRE_REC_END:
+		s->ended = 1;
+		if (xstate_check(s->layout, e->xstate, e->xstate_len) < 0)
+			return diverged(s, "the key frame is of no known form",
+					err);
+		return check_registers(
+		    s, e, e->type == WIRE_REC_KEY ? &e->key.state : &e->state,
+		    err);
+	default: /* ORDER says nothing about this thread alone */
+		return 0;
+	}
+}
+
+/* -- The segment -- */
+
+int segment_begin(struct segment *s, const struct record_event *key,
+		  struct hark_err *err)
+{
+	*replay_state(s->cpu) = key->key.state;
+	*replay_count(s->cpu) = key->count;
+	replay_clear_shadow(s->cpu);
+	set_epoch(s, key->key.epoch);
+	s->n_events = 0;
+	s->ended = 0;
+	return put_xstate(s, key, err);
+}
+
+int segment_apply(struct segment *s, const struct record_event *e,
+		  struct hark_err *err)
+{
+	enum replay_stop stop;
+
+	if (s->ended)
+		return diverged(s, "records follow the end of a segment", err);
+	stop = replay_run(s->cpu, e->count, e->pc);
+	if (*replay_count(s->cpu) != e->count ||
+	    replay_state(s->cpu)->pc != e->pc)
+		return not_reached(s, e, stop, err);
+	s->n_events++;
+	return apply_here(s, e, err);
+}

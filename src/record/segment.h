@@ -1,0 +1,42 @@
+/* record/segment.h - a recorded thread runs again, from one key frame to the
+ * next, and every step of it is checked.
+ *
+ *	segment_begin(&s, key, &err);
+ *	segment_apply(&s, event, &err);		 for each that follows
+ *	segment_apply(&s, next_key, &err);	 the check at its end
+ *
+ * The first thing that is not as it was recorded ends it: a position that is
+ * not reached, another system call, other registers at a key frame. The error
+ * then says what was recorded and what happened.
+ *
+ * The caller brings events, code and CPU; no file is touched here. Hosted. */
+#ifndef RECORD_SEGMENT_H
+#define RECORD_SEGMENT_H
+
+#include "base/err.h"
+#include "engine/replay.h"
+#include "record/code.h"
+#include "record/stream.h"
+#include "record/xstate.h"
+
+#include <stdint.h>
+
+/* Callers allocate it, and set the first four. */
+struct segment {
+	struct replay *cpu;		    /* borrowed */
+	struct code *code;		    /* borrowed; cpu fetches from it */
+	const struct xstate_layout *layout; /* borrowed */
+	uint32_t process, thread;	    /* for words */
+	uint64_t n_events;		    /* applied since its KEY */
+	int ended;			    /* by a KEY or an END */
+};
+
+/* From here on it is at the KEY. */
+int segment_begin(struct segment *s, const struct record_event *key,
+		  struct hark_err *err);
+/* Runs to the event's position and applies it. A KEY or an END is compared
+ * with what the replay has come to, and ends the segment. */
+int segment_apply(struct segment *s, const struct record_event *e,
+		  struct hark_err *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* record/verify.c - does a recording replay as it was recorded? */
+#include "record/verify.h"
+
+#include "record/player.h"
+#include "record/sandbox.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct verify {
+	const struct verify_wish *wish; /* borrowed */
+	struct recording *r;		/* borrowed */
+	struct player *player;		/* a worker's own */
+	unsigned n;
+};
+
+static int begin(void *ctx, struct hark_err *err)
+{
+	struct verify *v = ctx;
+
+	if (player_new(v->r, &v->player, err) < 0)
+		return -1;
+	sandbox_enter();
+	return 0;
+}
+
+static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
+{
+	const struct verify *v = ctx;
+	struct player_sum got;
+
+	if (player_segment(v->player, piece, &got, err) < 0)
+		return -1;
+	*sum = got.instructions;
+	return 0;
+}
+
+static void progress(void *ctx, unsigned done)
+{
+	const struct verify *v = ctx;
+
+	v->wish->progress(v->wish->ctx, done, v->n);
+}
+
+static unsigned n_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (unsigned)n : 1;
+}
+
+int verify_recording(struct recording *r, const struct verify_wish *wish,
+		     struct workers_result *out, struct hark_err *err)
+{
+	struct verify v = {.wish = wish, .r = r, .n = recording_n_segments(r)};
+	uint32_t *group_of = calloc((size_t)v.n + 1, sizeof *group_of);
+	struct workers_plan plan = {
+	    .jobs = wish->jobs > 0 ? wish->jobs : n_cpus(),
+	    .n = v.n,
+	    .group_of = group_of,
+	    .ctx = &v,
+	    .begin = begin,
+	    .run = run,
+	    .progress = wish->progress != NULL ? progress : NULL,
+	};
+	int rc;
+
+	if (group_of == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	for (unsigned i = 0; i < v.n; i++)
+		group_of[i] = recording_segment(r, i)->process;
+	rc = workers_run(&plan, out, err);
+	free(group_of);
+	return rc;
+}
