@@ -1,29 +1,17 @@
 /* outside/blob.c - the image as a file. */
 #include "outside/blob.h"
 
+#include "outside/limit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 size_t blob_len(void)
 {
 	return (size_t)((uintptr_t)blob_end - (uintptr_t)blob_start);
-}
-
-/* Files that hark was told to keep small are files on a disk: the image is
- * none. As far as hark is free to say so. */
-static void lift_limit(struct rlimit *was)
-{
-	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
-
-	getrlimit(RLIMIT_FSIZE, was);
-	if (setrlimit(RLIMIT_FSIZE, &most) < 0) {
-		most.rlim_cur = most.rlim_max = was->rlim_max;
-		setrlimit(RLIMIT_FSIZE, &most);
-	}
 }
 
 static int write_image(int fd, struct hark_err *err)
@@ -53,9 +41,9 @@ int blob_fill(int fd, struct hark_err *err)
 	struct rlimit was;
 	int rc;
 
-	lift_limit(&was);
+	limit_lift_files(&was);
 	rc = write_image(fd, err);
-	setrlimit(RLIMIT_FSIZE, &was);
+	limit_restore_files(&was);
 	if (rc < 0)
 		return -1;
 	if (fcntl(fd, F_ADD_SEALS, seals) < 0)

@@ -299,7 +299,8 @@ static struct wire_geometry geometry_for(int n_threads)
 
 static int map_channel(struct door *d, struct hark_err *err)
 {
-	struct wire_geometry g = geometry_for(d->n_threads);
+	struct wire_geometry g =
+	    d->geometry != NULL ? *d->geometry : geometry_for(d->n_threads);
 	struct wire_control layout;
 	int64_t theirs = -1;
 	uint64_t name;

@@ -39,9 +39,11 @@ struct door_thread {
 
 struct door {
 	pid_t pid;
-	const char *name;	     /* borrowed: of the memfds */
-	int fresh;		     /* the program has just begun */
-	struct door_thread *threads; /* owned */
+	const char *name;		      /* borrowed: of the memfds */
+	int fresh;			      /* the program has just begun */
+	const struct wire_geometry *geometry; /* borrowed: of the channel, or
+					       * NULL: as the threads need */
+	struct door_thread *threads;	      /* owned */
 	int n_threads, max_threads;
 	int mem;	  /* owned: /proc/PID/mem, from door_enter on */
 	struct gate gate; /* in a borrowed thread: threads[worker] */

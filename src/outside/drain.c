@@ -1,6 +1,8 @@
 /* outside/drain.c - hark's end of a channel. */
 #include "outside/drain.h"
 
+#include "outside/limit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -20,6 +22,8 @@ struct drain {
 	uint8_t *seen;		       /* owned: reader is in use / damaged */
 	uint8_t *copy;		       /* owned: one chunk */
 	uint32_t bell;		       /* doorbell as last seen */
+	struct drain_bounds bounds;
+	uint32_t next; /* ring that the next pass begins with */
 	struct drain_stats stats;
 };
 
@@ -40,11 +44,16 @@ static int geometry_ok(const struct wire_geometry *g)
 static int map_channel(struct drain *d, uint32_t pid, struct hark_err *err)
 {
 	struct wire_control control;
+	struct rlimit was;
+	int rc;
 
 	channel_layout(&d->geometry, &control);
 	control.pid = pid;
 	d->size = control.size;
-	if (ftruncate(d->fd, (off_t)d->size) < 0)
+	limit_lift_files(&was);
+	rc = ftruncate(d->fd, (off_t)d->size);
+	limit_restore_files(&was);
+	if (rc < 0)
 		return err_set(err, HARK_ENOMEM, errno,
 			       "cannot make a channel of %zu bytes: %s%s",
 			       d->size, strerror(errno),
@@ -124,6 +133,40 @@ const struct wire_geometry *drain_geometry(const struct drain *d)
 	return &d->geometry;
 }
 
+void drain_bound(struct drain *d, const struct drain_bounds *b)
+{
+	d->bounds = *b;
+}
+
+void drain_hide(struct drain *d)
+{
+	if (d->base != NULL)
+		munmap(d->base, d->size);
+	d->base = NULL;
+}
+
+/* Readers point into the mapping. */
+static void move_readers(struct drain *d)
+{
+	for (uint32_t i = 0; i < d->geometry.max_threads; i++)
+		if (d->seen[i] == RING_READING)
+			d->readers[i].view =
+			    channel_ring(&d->geometry, d->base, i);
+}
+
+int drain_show(struct drain *d, int own)
+{
+	void *base =
+	    mmap(NULL, d->size, PROT_READ | PROT_WRITE,
+		 own ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, d->fd, 0);
+
+	if (base == MAP_FAILED)
+		return -1;
+	d->base = base;
+	move_readers(d);
+	return 0;
+}
+
 struct drain_stats drain_stats(const struct drain *d)
 {
 	return d->stats;
@@ -136,7 +179,18 @@ static void wake_producer(struct wire_ring *ring)
 	syscall(SYS_futex, &ring->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* All that one ring holds now; how many bytes, or -1. */
+static void end_ring(struct drain *d, uint32_t number, void *ctx, int damaged)
+{
+	if (d->bounds.end != NULL)
+		d->bounds.end(ctx, number, damaged);
+}
+
+static int is_enough(const struct drain *d, int64_t moved)
+{
+	return d->bounds.bytes != 0 && (uint64_t)moved >= d->bounds.bytes;
+}
+
+/* What one ring holds now, or a good deal of it; how many bytes, or -1. */
 static int64_t drain_ring(struct drain *d, uint32_t number, drain_sink *sink,
 			  void *ctx, struct hark_err *err)
 {
@@ -156,9 +210,10 @@ static int64_t drain_ring(struct drain *d, uint32_t number, drain_sink *sink,
 		if (status == RING_DAMAGED) {
 			d->seen[number] = RING_GIVEN_UP;
 			d->stats.damaged++;
+			end_ring(d, number, ctx, 1);
 			return moved;
 		}
-		if (status == RING_EMPTY)
+		if (status == RING_EMPTY || is_enough(d, moved))
 			return moved;
 		memcpy(d->copy, bytes, len);
 		if (sink(ctx, number, tid, d->copy, len, err) < 0)
@@ -166,6 +221,26 @@ static int64_t drain_ring(struct drain *d, uint32_t number, drain_sink *sink,
 		ring_take(r, len);
 		moved += len;
 	}
+}
+
+static int is_empty(const struct drain *d, uint32_t number)
+{
+	const uint8_t *bytes;
+	uint32_t len;
+
+	return ring_peek(&d->readers[number], &bytes, &len) == RING_EMPTY;
+}
+
+/* Closed and drained. Whoever takes it next finds it empty, even before it has
+ * said so itself. */
+static void free_ring(struct drain *d, const struct ring_view *v)
+{
+	struct wire_chunk *first = (void *)v->chunks;
+
+	d->stats.lost += __atomic_load_n(&v->ring->lost, __ATOMIC_RELAXED);
+	v->ring->head = v->ring->tail = 0;
+	*first = (struct wire_chunk){0};
+	__atomic_store_n(&v->ring->state, WIRE_RING_FREE, __ATOMIC_RELEASE);
 }
 
 static int64_t visit_ring(struct drain *d, uint32_t number, drain_sink *sink,
@@ -184,12 +259,10 @@ static int64_t visit_ring(struct drain *d, uint32_t number, drain_sink *sink,
 	moved = drain_ring(d, number, sink, ctx, err);
 	/* state was read before the pass: closed then, so nothing follows. */
 	if (moved >= 0 && state == WIRE_RING_CLOSED &&
-	    d->seen[number] == RING_READING) {
-		d->stats.lost +=
-		    __atomic_load_n(&v.ring->lost, __ATOMIC_RELAXED);
+	    d->seen[number] == RING_READING && is_empty(d, number)) {
 		d->seen[number] = RING_UNSEEN;
-		__atomic_store_n(&v.ring->state, WIRE_RING_FREE,
-				 __ATOMIC_RELEASE);
+		end_ring(d, number, ctx, 0);
+		free_ring(d, &v);
 	}
 	return moved;
 }
@@ -198,12 +271,17 @@ int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
 		   struct hark_err *err)
 {
 	struct wire_control *c = d->base;
+	uint32_t n = d->geometry.max_threads;
 	int64_t total = 0;
 
 	d->bell = __atomic_load_n(&c->doorbell, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < d->geometry.max_threads; i++) {
-		int64_t moved = visit_ring(d, i, sink, ctx, err);
+	if (d->bounds.rings != 0 && d->bounds.rings < n)
+		n = d->bounds.rings;
+	for (uint32_t i = 0; i < n && !is_enough(d, total); i++) {
+		int64_t moved;
 
+		d->next = d->next < n ? d->next : 0;
+		moved = visit_ring(d, d->next++, sink, ctx, err);
 		if (moved < 0)
 			return -1;
 		total += moved;

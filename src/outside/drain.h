@@ -35,6 +35,18 @@ typedef int drain_sink(void *ctx, uint32_t ring, uint32_t tid,
 		       const uint8_t *bytes, uint32_t len,
 		       struct hark_err *err);
 
+/* Called (with the same ctx) when nothing more comes out of a ring: its thread
+ * has closed it, or it breaks its rules. */
+typedef void drain_end(void *ctx, uint32_t ring, int damaged);
+
+struct drain_bounds {
+	uint32_t rings; /* only the first so many; 0: all */
+	uint64_t bytes; /* a pass ends after about so many, and the next goes
+			 * on there; 0: no limit */
+	drain_end *end; /* or NULL */
+};
+void drain_bound(struct drain *d, const struct drain_bounds *b);
+
 /* One pass over all rings: whatever is committed goes to sink. Rings that
  * their thread has closed and that are empty become free again. Returns how
  * many bytes were moved, or -1. */
@@ -43,6 +55,12 @@ int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
 
 /* Sleeps until the target rings the bell or limit_ns has passed. */
 void drain_sleep(struct drain *d, int64_t limit_ns);
+
+/* hark's mapping away for a while: to learn whether anybody else has one. What
+ * comes back may be shared as before or, once everybody is gone, hark's own.
+ * -1: there is none any more, and nothing to be drained. */
+void drain_hide(struct drain *d);
+int drain_show(struct drain *d, int own);
 
 struct drain_stats drain_stats(const struct drain *d);
 

@@ -77,25 +77,33 @@ static int keep_channel(const struct door *d, int deaf, struct peer **out,
 	return peer_open(fd, &place, deaf, out, err);
 }
 
-static int go_in(struct door *d, const struct enter_how *how, struct peer **out,
-		 struct hark_err *err)
+static int go_in(struct door *d, const struct enter_how *how,
+		 struct entered *out, struct hark_err *err)
 {
-	struct peer *p = NULL;
+	struct entered e = {0};
 
 	if (door_enter(d, err) < 0 || tell_maps(d, err) < 0)
 		return -1;
 	wire_run_of(drain_base(d->drain))->flags = how->flags;
-	if (keep_channel(d, how->deaf, &p, err) < 0)
+	if (keep_channel(d, how->deaf, &e.peer, err) < 0)
 		return -1;
-	if (door_translate(d, err) < 0) {
-		peer_close(p);
+	if ((how->recorder != NULL &&
+	     recorder_meet(how->recorder, d->pid, d->drain, &e.source, err) <
+		 0) ||
+	    door_translate(d, err) < 0) {
+		recorder_forget(e.source);
+		peer_close(e.peer);
 		return -1;
 	}
-	*out = p;
+	if (e.source != NULL) {
+		recorder_join(e.source, d->drain);
+		d->drain = NULL; /* handed over */
+	}
+	*out = e;
 	return 0;
 }
 
-int enter_program(pid_t pid, const struct enter_how *how, struct peer **out,
+int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err)
 {
 	struct hark_err second;
@@ -105,6 +113,7 @@ int enter_program(pid_t pid, const struct enter_how *how, struct peer **out,
 	door_init(&d, pid);
 	d.name = DOOR_STAYS;
 	d.fresh = 1;
+	d.geometry = how->recorder != NULL ? recorder_geometry() : NULL;
 	if (door_add(&d, pid, err) == 0 &&
 	    refuse_executed(pid, &d.threads[0].seen, err) == 0 &&
 	    refuse_thread(pid, pid, &d.threads[0].seen, err) == 0) {

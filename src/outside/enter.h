@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "outside/peer.h"
+#include "outside/recorder.h"
 
 #include <sys/types.h>
 
@@ -15,13 +16,21 @@
 int enter_possible(struct hark_err *err);
 
 struct enter_how {
-	uint32_t flags; /* WIRE_RUN_* */
-	int deaf;	/* nobody will answer its asks */
+	uint32_t flags;		   /* WIRE_RUN_* */
+	int deaf;		   /* nobody will answer its asks */
+	int alone;		   /* the answer is always: alone */
+	struct recorder *recorder; /* borrowed; NULL: nothing is recorded */
+};
+
+/* hark's ends of it. */
+struct entered {
+	struct peer *peer;
+	struct recorder_source *source; /* the recorder's; NULL: none */
 };
 
 /* On success the program runs and is not attached any more. On failure it is
  * held, and as if nothing had happened. */
-int enter_program(pid_t pid, const struct enter_how *how, struct peer **out,
+int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err);
 
 #endif

@@ -178,6 +178,10 @@ static void answer_ask(struct escort *e, struct peer *p)
 		answer_nobody(p);
 		return;
 	}
+	if (e->how.alone) {
+		peer_answer(p, WIRE_ASK_ALONE);
+		return;
+	}
 	w = find(e, who.tid);
 	if (w != NULL) { /* seized already: awaited, or it asks again */
 		if (w->state != ASKED)
@@ -267,13 +271,13 @@ static void enter(struct escort *e, struct walker *w)
 {
 	struct user_regs_struct regs;
 	struct hark_err err = {0};
-	struct peer *p;
+	struct entered in;
 
 	pin_to(e, w->tid);
-	if (enter_program(w->pid, &e->how, &p, &err) == 0) {
+	if (enter_program(w->pid, &e->how, &in, &err) == 0) {
 		forget(e, w);
-		if (e->watch->entered(e->watch->ctx, p) < 0)
-			peer_close(p);
+		if (e->watch->entered(e->watch->ctx, &in) < 0)
+			peer_close(in.peer);
 		return;
 	}
 	/* A thread that SIGKILL has taken away is in no stop any more. */

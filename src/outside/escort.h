@@ -20,7 +20,7 @@ struct escort_watch {
 	void *ctx;
 	/* A program was entered; the peer is the receiver's. 0, or -1: it
 	 * does not want it. */
-	int (*entered)(void *ctx, struct peer *p);
+	int (*entered)(void *ctx, const struct entered *e);
 	/* Process pid executes another program: its old one is left. */
 	void (*executed)(void *ctx, pid_t pid);
 	/* One line for a person. */

@@ -32,8 +32,6 @@ struct file_writer {
 	int fd, owned;
 	char *name; /* owned */
 	uint64_t number, written;
-	uint8_t *packed; /* owned: compression's output */
-	size_t packed_size;
 };
 
 static int write_failed(const struct file_writer *w, struct hark_err *err)
@@ -140,66 +138,104 @@ int file_create_fd(int fd, const char *name, struct file_writer **out,
 	return writer_new(fd, 0, name, out, err);
 }
 
-static int packed_room(struct file_writer *w, size_t len)
+static uint64_t check_key(const struct wire_file_key *k)
 {
-	size_t size = ZSTD_compressBound(len);
-	uint8_t *more;
-
-	if (size <= w->packed_size)
-		return 0;
-	more = realloc(w->packed, size);
-	if (more == NULL)
-		return -1;
-	w->packed = more;
-	w->packed_size = size;
-	return 0;
+	return XXH3_64bits(k, offsetof(struct wire_file_key, check));
 }
 
-/* The payload to store: packed if that is smaller, else as it is. */
-static const void *pack(struct file_writer *w, const void *bytes, size_t len,
-			struct wire_file_chunk *c)
+/* Compressed to out, which has room; how long, or 0: that would be no gain. */
+static size_t compress(const struct file_content *c, int level, ZSTD_CCtx *zstd,
+		       uint8_t *out, size_t size)
 {
 	size_t n;
 
-	c->stored = c->plain = (uint32_t)len;
-	if (len < COMPRESS_FROM || packed_room(w, len) < 0)
-		return bytes;
-	n = ZSTD_compress(w->packed, w->packed_size, bytes, len, LEVEL);
-	if (ZSTD_isError(n) || n >= len)
-		return bytes;
-	c->stored = (uint32_t)n;
-	c->flags = WIRE_CHUNK_ZSTD;
-	return w->packed;
+	if (level == 0 || c->len < COMPRESS_FROM)
+		return 0;
+	n = zstd == NULL
+		? ZSTD_compress(out, size, c->bytes, c->len, level)
+		: ZSTD_compressCCtx(zstd, out, size, c->bytes, c->len, level);
+	return ZSTD_isError(n) || n >= c->len ? 0 : n;
+}
+
+int file_pack(const struct file_content *c, int level, void *zstd,
+	      struct file_packed *out)
+{
+	size_t key_len = c->key != NULL ? sizeof *c->key : 0, n;
+	size_t size = key_len + ZSTD_compressBound(c->len);
+	uint8_t *bytes = malloc(size);
+
+	if (bytes == NULL)
+		return -1;
+	if (c->key != NULL) {
+		struct wire_file_key k = *c->key;
+
+		k.check = check_key(&k);
+		memcpy(bytes, &k, sizeof k);
+	}
+	n = compress(c, level, zstd, bytes + key_len, size - key_len);
+	if (n == 0 && c->len > 0)
+		memcpy(bytes + key_len, c->bytes, c->len);
+	*out = (struct file_packed){
+	    .head = {.mark = WIRE_CHUNK_MARK,
+		     .type = (uint16_t)c->type,
+		     .flags = (uint16_t)((n != 0 ? WIRE_CHUNK_ZSTD : 0) |
+					 (c->key != NULL ? WIRE_CHUNK_KEY : 0)),
+		     .process = c->process,
+		     .thread = c->thread,
+		     .stored = (uint32_t)(key_len + (n != 0 ? n : c->len)),
+		     .plain = (uint32_t)c->len},
+	    .bytes = bytes,
+	};
+	out->head.check = XXH3_64bits(bytes, out->head.stored);
+	return 0;
+}
+
+void file_unpack_free(struct file_packed *p)
+{
+	free(p->bytes);
+	p->bytes = NULL;
+}
+
+int file_put_packed(struct file_writer *w, const struct file_packed *p,
+		    struct hark_err *err)
+{
+	static const uint8_t zeros[WIRE_CHUNK_ALIGN];
+	struct wire_file_chunk c = p->head;
+
+	if (c.stored > WIRE_CHUNK_MAX || c.plain > WIRE_CHUNK_MAX)
+		return err_set(err, HARK_EBUG, 0, "%s: a chunk of %u bytes",
+			       w->name, c.plain);
+	c.number = w->number++;
+	c.head_check = check_chunk(&c);
+	return write_all(w,
+			 (struct iovec[]){
+			     {&c, sizeof c},
+			     {p->bytes, c.stored},
+			     {(void *)zeros, wire_chunk_padding(c.stored)},
+			 },
+			 3, err);
 }
 
 int file_put(struct file_writer *w, enum wire_chunk_type type, uint32_t process,
 	     uint32_t thread, const void *bytes, size_t len,
 	     struct hark_err *err)
 {
-	static const uint8_t zeros[WIRE_CHUNK_ALIGN];
-	struct wire_file_chunk c = {
-	    .mark = WIRE_CHUNK_MARK,
-	    .type = (uint16_t)type,
-	    .process = process,
-	    .thread = thread,
-	    .number = w->number,
-	};
-	const void *payload;
+	struct file_content c = {.type = type,
+				 .process = process,
+				 .thread = thread,
+				 .bytes = bytes,
+				 .len = len};
+	struct file_packed p;
+	int rc;
 
 	if (len > WIRE_CHUNK_MAX)
 		return err_set(err, HARK_EBUG, 0, "%s: a chunk of %zu bytes",
 			       w->name, len);
-	payload = pack(w, bytes, len, &c);
-	c.check = XXH3_64bits(payload, c.stored);
-	c.head_check = check_chunk(&c);
-	w->number++;
-	return write_all(w,
-			 (struct iovec[]){
-			     {&c, sizeof c},
-			     {(void *)payload, c.stored},
-			     {(void *)zeros, wire_chunk_padding(c.stored)},
-			 },
-			 3, err);
+	if (file_pack(&c, LEVEL, NULL, &p) < 0)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	rc = file_put_packed(w, &p, err);
+	file_unpack_free(&p);
+	return rc;
 }
 
 uint64_t file_written(const struct file_writer *w)
@@ -213,7 +249,6 @@ void file_writer_close(struct file_writer *w)
 		return;
 	if (w->owned)
 		close(w->fd);
-	free(w->packed);
 	free(w->name);
 	free(w);
 }
@@ -231,8 +266,7 @@ struct file_reader {
 	int fd, owned, ended;
 	char *name; /* owned */
 	uint64_t number, position;
-	uint8_t *stored, *plain; /* owned */
-	size_t stored_size, plain_size;
+	struct file_room stored, plain;
 };
 
 /* Bytes read: len, or fewer at the end of the file; -1 on an error. */
@@ -254,6 +288,23 @@ static ssize_t read_all(struct file_reader *r, void *out, size_t len)
 	return (ssize_t)done;
 }
 
+int file_check_header(const struct wire_file *h, size_t have, const char *name,
+		      struct hark_err *err)
+{
+	if (have < sizeof h->magic || h->magic != WIRE_FILE_MAGIC)
+		return err_set(err, HARK_EINPUT, 0,
+			       "%s: not a file that hark wrote", name);
+	if (have < sizeof *h || h->check != check_header(h) ||
+	    h->size != sizeof *h)
+		return err_set(err, HARK_EINPUT, 0, "%s: its header is damaged",
+			       name);
+	if (h->version != WIRE_FILE_VERSION)
+		return err_set(err, HARK_EINPUT, 0,
+			       "%s: has format version %u; this hark reads %u",
+			       name, h->version, WIRE_FILE_VERSION);
+	return 0;
+}
+
 static int read_header(struct file_reader *r, struct hark_err *err)
 {
 	struct wire_file h;
@@ -262,17 +313,8 @@ static int read_header(struct file_reader *r, struct hark_err *err)
 	if (n < 0)
 		return err_set(err, HARK_EIO, errno, "%s: %s", r->name,
 			       strerror(errno));
-	if (n < (ssize_t)sizeof h.magic || h.magic != WIRE_FILE_MAGIC)
-		return err_set(err, HARK_EINPUT, 0,
-			       "%s: not a file that hark wrote", r->name);
-	if (n < (ssize_t)sizeof h || h.check != check_header(&h) ||
-	    h.size != sizeof h)
-		return err_set(err, HARK_EINPUT, 0, "%s: its header is damaged",
-			       r->name);
-	if (h.version != WIRE_FILE_VERSION)
-		return err_set(err, HARK_EINPUT, 0,
-			       "%s: has format version %u; this hark reads %u",
-			       r->name, h.version, WIRE_FILE_VERSION);
+	if (file_check_header(&h, (size_t)n, r->name, err) < 0)
+		return -1;
 	r->position = sizeof h;
 	return 0;
 }
@@ -317,17 +359,17 @@ int file_open_fd(int fd, const char *name, struct file_reader **out,
 	return reader_new(fd, 0, name, out, err);
 }
 
-static int make_room(uint8_t **at, size_t *size, size_t len)
+static int make_room(struct file_room *room, size_t len)
 {
 	uint8_t *more;
 
-	if (len <= *size)
+	if (len <= room->size)
 		return 0;
-	more = realloc(*at, len);
+	more = realloc(room->at, len);
 	if (more == NULL)
 		return -1;
-	*at = more;
-	*size = len;
+	room->at = more;
+	room->size = len;
 	return 0;
 }
 
@@ -339,32 +381,67 @@ static enum file_status damaged(const struct file_reader *r, const char *what,
 	return FILE_DAMAGED;
 }
 
-/* What must hold before a length is believed. */
-static const char *bad_chunk(const struct file_reader *r,
-			     const struct wire_file_chunk *c)
+const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t number)
 {
+	uint32_t key =
+	    (c->flags & WIRE_CHUNK_KEY) != 0 ? sizeof(struct wire_file_key) : 0;
+
 	if (c->mark != WIRE_CHUNK_MARK)
 		return "no chunk begins here";
 	if (c->head_check != check_chunk(c))
 		return "a chunk's header is wrong";
-	if (c->number != r->number)
+	if (c->number != number)
 		return "a chunk is missing or out of order";
 	if (c->stored > WIRE_CHUNK_MAX || c->plain > WIRE_CHUNK_MAX)
 		return "a chunk is too long";
-	if ((c->flags & ~WIRE_CHUNK_ZSTD) != 0)
+	if ((c->flags & ~(WIRE_CHUNK_ZSTD | WIRE_CHUNK_KEY)) != 0)
 		return "a chunk is of an unknown kind";
-	if ((c->flags & WIRE_CHUNK_ZSTD) == 0 && c->stored != c->plain)
+	if (c->stored < key)
+		return "a chunk is too short";
+	if ((c->flags & WIRE_CHUNK_ZSTD) == 0 && c->stored - key != c->plain)
 		return "a chunk has two lengths";
 	return NULL;
 }
 
-static int padding_ok(const struct file_reader *r,
-		      const struct wire_file_chunk *c)
+const char *file_bad_key(const struct wire_file_key *k)
+{
+	return k->check != check_key(k) ? "a key frame's header is wrong"
+					: NULL;
+}
+
+static int padding_ok(const struct wire_file_chunk *c, const uint8_t *stored)
 {
 	for (uint32_t i = 0; i < wire_chunk_padding(c->stored); i++)
-		if (r->stored[c->stored + i] != 0)
+		if (stored[c->stored + i] != 0)
 			return 0;
 	return 1;
+}
+
+const char *file_open_payload(const struct wire_file_chunk *c,
+			      const uint8_t *stored, struct file_room *room,
+			      const uint8_t **bytes, size_t *len)
+{
+	uint32_t key =
+	    (c->flags & WIRE_CHUNK_KEY) != 0 ? sizeof(struct wire_file_key) : 0;
+
+	if (XXH3_64bits(stored, c->stored) != c->check ||
+	    !padding_ok(c, stored))
+		return "a checksum is wrong";
+	if (key != 0 && file_bad_key((const void *)stored) != NULL)
+		return file_bad_key((const void *)stored);
+	if ((c->flags & WIRE_CHUNK_ZSTD) == 0) {
+		*bytes = stored + key;
+		*len = c->plain;
+		return NULL;
+	}
+	if (make_room(room, (size_t)c->plain + 1) < 0)
+		return "out of memory";
+	if (ZSTD_decompress(room->at, c->plain, stored + key,
+			    c->stored - key) != c->plain)
+		return "a chunk does not decompress";
+	*bytes = room->at;
+	*len = c->plain;
+	return NULL;
 }
 
 /* Payload and padding. A long length costs memory only as far as bytes really
@@ -381,36 +458,32 @@ static enum file_status read_payload(struct file_reader *r,
 		size_t piece = want - have < PIECE ? want - have : PIECE;
 		ssize_t n;
 
-		if (make_room(&r->stored, &r->stored_size, have + piece) < 0)
+		if (make_room(&r->stored, have + piece) < 0)
 			return damaged(r, "out of memory", err);
-		n = read_all(r, r->stored + have, piece);
+		n = read_all(r, r->stored.at + have, piece);
 		if (n < 0)
 			return damaged(r, strerror(errno), err);
 		if ((size_t)n < piece)
 			return FILE_CUT;
 		have += piece;
 	}
-	if (XXH3_64bits(r->stored, c->stored) != c->check || !padding_ok(r, c))
-		return damaged(r, "a checksum is wrong", err);
 	return FILE_CHUNK;
 }
 
+/* An empty chunk has bytes, too: somewhere. */
 static enum file_status unpack(struct file_reader *r,
 			       const struct wire_file_chunk *c,
 			       struct file_chunk *out, struct hark_err *err)
 {
-	out->bytes = r->stored;
-	out->len = c->stored;
-	if ((c->flags & WIRE_CHUNK_ZSTD) == 0)
-		return FILE_CHUNK;
-	if (make_room(&r->plain, &r->plain_size, (size_t)c->plain + 1) < 0)
+	const char *bad;
+
+	if (make_room(&r->stored, 1) < 0)
 		return damaged(r, "out of memory", err);
-	if (ZSTD_decompress(r->plain, c->plain, r->stored, c->stored) !=
-	    c->plain)
-		return damaged(r, "a chunk does not decompress", err);
-	out->bytes = r->plain;
-	out->len = c->plain;
-	return FILE_CHUNK;
+	bad = file_open_payload(c, r->stored.at, &r->plain, &out->bytes,
+				&out->len);
+	out->key =
+	    (c->flags & WIRE_CHUNK_KEY) != 0 ? (void *)r->stored.at : NULL;
+	return bad == NULL ? FILE_CHUNK : damaged(r, bad, err);
 }
 
 /* Nothing may follow an END chunk. */
@@ -439,7 +512,7 @@ enum file_status file_next(struct file_reader *r, struct file_chunk *out,
 		return damaged(r, strerror(errno), err);
 	if (n < (ssize_t)sizeof c)
 		return FILE_CUT;
-	bad = bad_chunk(r, &c);
+	bad = file_bad_chunk(&c, r->number);
 	if (bad != NULL)
 		return damaged(r, bad, err);
 	status = read_payload(r, &c, err);
@@ -469,8 +542,8 @@ void file_reader_close(struct file_reader *r)
 		return;
 	if (r->owned)
 		close(r->fd);
-	free(r->stored);
-	free(r->plain);
+	free(r->stored.at);
+	free(r->plain.at);
 	free(r->name);
 	free(r);
 }

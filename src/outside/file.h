@@ -27,6 +27,31 @@ int file_create_fd(int fd, const char *name, struct file_writer **out,
 int file_put(struct file_writer *w, enum wire_chunk_type type, uint32_t process,
 	     uint32_t thread, const void *bytes, size_t len,
 	     struct hark_err *err);
+/* The same in two steps, so that several threads may do the first. */
+struct file_packed {
+	struct wire_file_chunk head; /* but its number */
+	uint8_t *bytes;		     /* owned: as they will be stored */
+};
+struct file_content {
+	enum wire_chunk_type type;
+	uint32_t process, thread;
+	const struct wire_file_key *key; /* borrowed; NULL: no key frame */
+	const void *bytes;		 /* borrowed */
+	size_t len;
+};
+/* zstd's context may be NULL; level 0: not compressed. -1: no memory. */
+int file_pack(const struct file_content *c, int level, void *zstd,
+	      struct file_packed *out);
+void file_unpack_free(struct file_packed *p);
+int file_put_packed(struct file_writer *w, const struct file_packed *p,
+		    struct hark_err *err);
+/* The bytes that a chunk takes in a file. */
+static inline uint64_t file_packed_size(const struct file_packed *p)
+{
+	return sizeof p->head + p->head.stored +
+	       wire_chunk_padding(p->head.stored);
+}
+
 uint64_t file_written(const struct file_writer *w);
 /* Closes; what was put is in the file or an error has said that it is not. */
 void file_writer_close(struct file_writer *w);
@@ -50,6 +75,7 @@ struct file_chunk {
 	uint64_t number;
 	const uint8_t *bytes; /* decompressed; the reader's, until the next */
 	size_t len;
+	const struct wire_file_key *key; /* or NULL; as long as bytes */
 };
 
 /* "-" is standard input. */
@@ -61,6 +87,26 @@ enum file_status file_next(struct file_reader *r, struct file_chunk *out,
 			   struct hark_err *err);
 uint64_t file_position(const struct file_reader *r); /* bytes read and good */
 void file_reader_close(struct file_reader *r);
+
+/* -- For readers that seek (record/recording) -- */
+
+/* Is this the header of a file that can be read? */
+int file_check_header(const struct wire_file *h, size_t have, const char *name,
+		      struct hark_err *err);
+/* What is wrong with chunk number `number`, before its lengths are believed;
+ * NULL: nothing. */
+const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t number);
+const char *file_bad_key(const struct wire_file_key *k);
+/* What is wrong with its payload (stored bytes and padding); NULL: nothing, and
+ * *bytes, *len are what was written: in stored itself, or in *room (owned by
+ * the caller, realloc'ed), of *size. */
+struct file_room {
+	uint8_t *at; /* owned */
+	size_t size;
+};
+const char *file_open_payload(const struct wire_file_chunk *c,
+			      const uint8_t *stored, struct file_room *room,
+			      const uint8_t **bytes, size_t *len);
 
 /* -- The text of META and END chunks: lines `key=value` -- */
 

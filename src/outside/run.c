@@ -26,8 +26,9 @@
 #include <unistd.h>
 
 struct mate {
-	struct peer *peer; /* owned */
-	uint8_t left;	   /* its process executes something else by now */
+	struct peer *peer;		/* owned */
+	struct recorder_source *source; /* borrowed; NULL: none */
+	uint8_t left; /* its process executes something else by now */
 };
 
 struct run {
@@ -64,6 +65,19 @@ static int still_runs(const struct mate *m)
 	return !m->left && kill(peer_place(m->peer)->pid, 0) == 0;
 }
 
+/* A channel that hark maps itself is never deserted. */
+static int is_deserted(const struct mate *m)
+{
+	int gone;
+
+	if (m->source == NULL)
+		return peer_deserted(m->peer);
+	recorder_hide(m->source);
+	gone = peer_deserted(m->peer);
+	recorder_show(m->source, gone);
+	return gone;
+}
+
 /* Looks at a few, in turn, so that many cost no more than few. */
 static void sweep(struct run *r)
 {
@@ -75,7 +89,7 @@ static void sweep(struct run *r)
 		r->next = r->next + 1 < r->n ? r->next + 1 : 0;
 		m = &r->mates[r->next];
 		if (!still_runs(m) && !escort_needs(r->escort, m->peer) &&
-		    peer_deserted(m->peer))
+		    is_deserted(m))
 			remove_mate(r, r->next);
 	}
 }
@@ -99,11 +113,11 @@ static int make_room(struct run *r)
 	return 0;
 }
 
-static int add_mate(struct run *r, struct peer *p)
+static int add_mate(struct run *r, const struct entered *e)
 {
 	if (r->n == r->room && make_room(r) < 0)
 		return -1;
-	r->mates[r->n++] = (struct mate){.peer = p};
+	r->mates[r->n++] = (struct mate){.peer = e->peer, .source = e->source};
 	r->totals.programs++;
 	r->changed = 1;
 	return 0;
@@ -111,11 +125,11 @@ static int add_mate(struct run *r, struct peer *p)
 
 /* -- What the escort says -- */
 
-static int entered(void *ctx, struct peer *p)
+static int entered(void *ctx, const struct entered *e)
 {
 	struct run *r = ctx;
 
-	if (add_mate(r, p) < 0)
+	if (add_mate(r, e) < 0)
 		return -1;
 	sweep(r);
 	return 0;
@@ -255,12 +269,18 @@ static void raise_limit(void)
 /* The program is held at its beginning. */
 static int enter_root(struct run *r, struct hark_err *err)
 {
-	struct enter_how how = {r->plan.flags, !r->plan.follow};
+	int listens = r->plan.follow || r->plan.recorder != NULL;
+	struct enter_how how = {
+	    .flags = r->plan.flags,
+	    .deaf = !listens,
+	    .alone = !r->plan.follow,
+	    .recorder = r->plan.recorder,
+	};
 	struct attach_pin pin;
-	struct peer *p = NULL;
+	struct entered in;
 	int rc;
 
-	if (r->plan.follow) {
+	if (listens) {
 		r->escort = escort_new(&r->watch, &how);
 		if (r->escort == NULL)
 			return err_set(err, HARK_ENOMEM, ENOMEM,
@@ -272,11 +292,14 @@ static int enter_root(struct run *r, struct hark_err *err)
 		return -1;
 	if (make_room(r) < 0) /* from here on it must not be lacking */
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	if (r->plan.recorder != NULL &&
+	    recorder_start(r->plan.recorder, err) < 0)
+		return -1;
 	pin = attach_pin(r->root);
-	rc = enter_program(r->root, &how, &p, err);
+	rc = enter_program(r->root, &how, &in, err);
 	attach_unpin(&pin);
 	if (rc == 0)
-		add_mate(r, p);
+		add_mate(r, &in);
 	return rc;
 }
 

@@ -17,6 +17,7 @@ struct run_plan {
 	const struct launch *launch; /* borrowed */
 	uint32_t flags;		     /* WIRE_RUN_* */
 	int follow;		     /* what it executes, too */
+	struct recorder *recorder;   /* borrowed; NULL: nothing is recorded */
 	void *ctx;
 	/* One line for a person: something goes on natively, and why. */
 	void (*note)(void *ctx, const char *text);
@@ -44,7 +45,8 @@ struct run_totals {
 	uint64_t let_go;   /* went on natively */
 };
 
-/* Whoever lives on does so without hark. Frees; the totals, if wanted. */
+/* Whoever lives on does so without hark. Frees; the totals, if wanted. What is
+ * recorded must be finished before. */
 void run_close(struct run *r, struct run_totals *out);
 
 #endif

@@ -22,15 +22,26 @@ int recording_open(const char *path, struct recording **out,
 		   struct hark_err *err);
 void recording_close(struct recording *r);
 
+/* The same of a file that is damaged: what stands before the damage. */
+int recording_open_damaged(const char *path, struct recording **out,
+			   struct hark_err *err);
+
 /* 1: it ended as it should. 0: it was cut off; what is there is whole. */
 int recording_is_complete(const struct recording *r);
+/* What is damaged, and where; NULL: nothing, as far as was looked. */
+const char *recording_damage(const struct recording *r);
+/* Looks at every byte. -1: it is damaged. */
+int recording_check(struct recording *r, struct hark_err *err);
 
 struct recording_process {
 	uint32_t number; /* in the file, from 1 */
 	uint32_t parent; /* forked from it; 0: none */
 	uint32_t pid;
 	uint32_t n_threads;
-	uint64_t serial; /* of the parent's code that it began with */
+	uint64_t serial;     /* of the parent's code that it began with */
+	uint32_t previous;   /* the same process, before execve; 0: none */
+	const char *exe;     /* the program's file; "": its parent's */
+	const char *command; /* its words, with blanks between; likewise */
 };
 unsigned recording_n_processes(const struct recording *r);
 const struct recording_process *recording_process(const struct recording *r,
@@ -41,6 +52,7 @@ struct recording_segment {
 	uint64_t count;		    /* of its KEY */
 	uint64_t bytes;		    /* in the file */
 	uint32_t is_first, is_last; /* of its thread */
+	uint64_t time_ns;	    /* of its KEY */
 };
 /* In the order of process, thread, count. */
 unsigned recording_n_segments(const struct recording *r);
@@ -53,13 +65,32 @@ int recording_read_segment(struct recording *r, unsigned i,
 			   struct recording_stream **out, struct hark_err *err);
 int recording_read_process(struct recording *r, uint32_t process,
 			   struct recording_stream **out, struct hark_err *err);
+/* The mappings that a program began with: MAP records. */
+int recording_read_maps(struct recording *r, uint32_t process,
+			struct recording_stream **out, struct hark_err *err);
 /* The next bytes, whole records only: 1. At the end: 0. -1: damaged. They are
  * the stream's until the next call. */
 int recording_stream_next(struct recording_stream *s, const uint8_t **bytes,
 			  size_t *len, struct hark_err *err);
 void recording_stream_close(struct recording_stream *s);
 
-/* The first META value of a key, or NULL. */
+/* The first META value of a key, or NULL; the nth (from 0). Of the END chunk:
+ * the same. They live as long as the recording. */
 const char *recording_meta(const struct recording *r, const char *key);
+const char *recording_meta_nth(const struct recording *r, const char *key,
+			       unsigned n);
+const char *recording_end(const struct recording *r, const char *key);
+/* Notes, in their order; NULL after the last. */
+const char *recording_note(const struct recording *r, unsigned i);
+
+struct recording_facts {
+	uint64_t bytes, chunks; /* of the file, as far as it is whole */
+	uint64_t thread_bytes;	/* what threads say, compressed */
+	uint64_t code_bytes;	/* code and modules, compressed */
+	uint32_t processes, threads;
+	uint64_t key_frames, lost;
+	int exit, signal; /* -1: not known */
+};
+void recording_facts(const struct recording *r, struct recording_facts *out);
 
 #endif

@@ -29,9 +29,31 @@ enum wire_chunk_type {
 	WIRE_CHUNK_META = 1, /* text: what, where, when; `key=value` lines */
 	WIRE_CHUNK_DATA = 2, /* bytes of one thread, in its order */
 	WIRE_CHUNK_END = 3,  /* text: how it ended; nothing follows */
+	/* Of recordings (docs/format.md): */
+	WIRE_CHUNK_PROCESS = 4, /* text: one process; a later one adds to it */
+	WIRE_CHUNK_MAPS = 5,	/* MAP records: what a program began with */
+	WIRE_CHUNK_MODULE = 6,	/* text: one file of code; thread: its number */
+	WIRE_CHUNK_BYTES = 7,	/* bytes of that file, in order */
+	WIRE_CHUNK_NOTE = 8,	/* text: something for a person to know */
 };
 
-enum { WIRE_CHUNK_ZSTD = 1 }; /* flags: the payload is one zstd frame */
+enum {			    /* flags */
+       WIRE_CHUNK_ZSTD = 1, /* the payload is one zstd frame */
+       WIRE_CHUNK_KEY = 2,  /* struct wire_file_key comes before it */
+};
+
+/* Before the payload of a DATA chunk that begins with a key frame, never
+ * compressed: opening a file needs no more. It is part of `stored` and of its
+ * checksum, and has one of its own; `plain` does not count it. */
+struct wire_file_key {
+	uint64_t count; /* of the KEY record */
+	uint64_t time_ns;
+	uint32_t flags; /* WIRE_KEY_FIRST */
+	uint32_t reserved;
+	uint64_t check; /* XXH3-64 of the bytes before */
+};
+_Static_assert(sizeof(struct wire_file_key) == 32, "file layout");
+enum { WIRE_KEY_FIRST = 1 }; /* of its thread: START comes before KEY */
 
 /* No chunk is larger than this, stored or plain: readers refuse it before
  * they allocate. */

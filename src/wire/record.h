@@ -40,6 +40,7 @@
 #include <stdint.h>
 
 enum {
+	WIRE_RECORD_VERSION = 1,   /* of all that is said here */
 	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
 	WIRE_GRANULE = 32,
 	WIRE_STRING_PART = 4096,
@@ -163,13 +164,40 @@ _Static_assert(sizeof(struct wire_rec_map) == 72, "file layout");
  * executed anything else there.) */
 
 /* In the channel's first page, behind struct wire_run: what recording needs.
- * Threads take rings by changing wire_ring.state from FREE to OPEN. */
+ *
+ * Rings belong to all processes of the channel. Whoever wants one takes the
+ * lowest that is free:
+ *
+ *	for each ring i, from 0:
+ *		n_rings = max(n_rings, i + 1)	before anything else
+ *		ring[i].state FREE -> OPEN	compare and swap
+ *		ring_open			if that was it
+ *
+ * and gives it back by ring_close; hark makes it free (and empty) once it has
+ * been drained. A process takes one for its own stream, and commits PROCESS
+ * there, before its first thread takes one for START. Every commit is of whole
+ * records. Who finds no free ring adds 1 to left_out and is not recorded.
+ *
+ * hark looks at the rings from time to time. It must be told
+ *	when a chunk was published (wire_ring.head has grown),
+ *	before one waits on wire_ring.tail, for a ring is full,
+ *	after ring_close
+ * by: bell += 1; if asleep was exchanged for 0 and was not 0: wake bell.
+ * Who waits looks at wanted and at hark_lock (wire/run.h) every 50 ms or so;
+ * when either says that it is over, nobody writes any more. */
 struct wire_recording {
 	uint32_t wanted;      /* 1: record. 0: it is over; nobody writes */
 	uint32_t n_processes; /* numbered so far */
 	uint64_t key_every;   /* counts between keys; 0: as it suits */
+	uint32_t n_rings;     /* no ring from here on was ever taken */
+	uint32_t bell;	      /* futex: look at the rings */
+	uint32_t asleep;      /* hark sleeps on the bell */
+	uint32_t left_out;    /* streams that found no ring */
 };
+_Static_assert(sizeof(struct wire_recording) == 32, "shared layout");
 enum { WIRE_RECORDING_AT = 3968 };
+_Static_assert(WIRE_RECORDING_AT + sizeof(struct wire_recording) <= 4096,
+	       "one page");
 
 static inline struct wire_recording *wire_recording_of(void *channel)
 {

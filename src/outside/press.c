@@ -1,0 +1,534 @@
+/* outside/press.c - chunks are compressed by many and written in order. */
+#include "outside/press.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+enum {
+	WORKERS_MAX = 8,
+	SPARE_MAX = 16,
+	SMALL = 64 << 10,
+	SPARE_ROOM = 2 << 20
+};
+
+/* R2: up to so many waiting bytes, so hard. The last is for all above. */
+static const struct {
+	uint64_t load;
+	int level;
+} pressure[] = {{8 << 20, 3}, {24 << 20, 1}, {UINT64_MAX, -2}};
+
+enum { JOB_NEW, JOB_TAKEN, JOB_PRESSED };
+
+/* R4. A segment is a chunk with a key frame and those of its thread up to the
+ * next one with a key frame. Of some threads the segment that goes on is gone
+ * already: what comes of it goes, too. */
+struct kept {
+	struct press_job *first, *last; /* owned: oldest first */
+	uint64_t bytes, dropped;
+	struct kept_thread {
+		uint32_t process, thread;
+	} * gone; /* owned */
+	size_t n_gone, room_gone;
+};
+
+struct press {
+	struct press_plan plan;
+	pthread_mutex_t lock;
+	pthread_cond_t work, room; /* a job is there; load has fallen */
+	pthread_t workers[WORKERS_MAX];
+	unsigned n_workers, n_max, idle;
+	struct press_job *first, *last; /* owned: in the order of the file */
+	struct press_job *next;		/* the first that is NEW */
+	struct press_job *spare;	/* owned: to be used again */
+	unsigned n_spare;
+	uint64_t load;
+	struct kept kept;
+	int writing, failed, end;
+};
+
+/* -- Jobs -- */
+
+struct press_job *press_job(struct press *p)
+{
+	struct press_job *j;
+
+	pthread_mutex_lock(&p->lock);
+	j = p->spare;
+	if (j != NULL) {
+		p->spare = j->next;
+		p->n_spare--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (j == NULL)
+		return calloc(1, sizeof *j);
+	*j = (struct press_job){.bytes = j->bytes, .room = j->room};
+	return j;
+}
+
+static void destroy(struct press_job *j)
+{
+	file_unpack_free(&j->packed);
+	free(j->bytes);
+	free(j);
+}
+
+/* Memory of the usual size is used again: new memory costs page faults. */
+static void recycle(struct press *p, struct press_job *j)
+{
+	if (p->n_spare == SPARE_MAX || j->room > SPARE_ROOM) {
+		destroy(j);
+		return;
+	}
+	file_unpack_free(&j->packed);
+	j->next = p->spare;
+	p->spare = j;
+	p->n_spare++;
+}
+
+void press_job_free(struct press *p, struct press_job *j)
+{
+	if (j == NULL)
+		return;
+	pthread_mutex_lock(&p->lock);
+	recycle(p, j);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int press_job_fit(struct press_job *j, size_t len)
+{
+	size_t room = j->room == 0 ? SMALL : j->room;
+	uint8_t *more;
+
+	if (len <= j->room - j->len)
+		return 0;
+	while (room - j->len < len)
+		room *= 2;
+	more = realloc(j->bytes, room);
+	if (more == NULL)
+		return -1;
+	j->bytes = more;
+	j->room = room;
+	return 0;
+}
+
+int press_job_append(struct press_job *j, const void *bytes, size_t len)
+{
+	if (press_job_fit(j, len) < 0)
+		return -1;
+	if (len > 0)
+		memcpy(j->bytes + j->len, bytes, len);
+	j->len += len;
+	return 0;
+}
+
+/* -- Pressing -- */
+
+static int level_for(const struct press *p, const struct press_job *j)
+{
+	int i = 0;
+
+	while (p->load > pressure[i].load)
+		i++;
+	return j->level != 0 && j->level < pressure[i].level
+		   ? j->level
+		   : pressure[i].level;
+}
+
+/* Without memory it stays unpressed, and is a failure of the file. */
+static void press_one(struct press_job *j, int level, ZSTD_CCtx *zstd)
+{
+	struct file_content c = {
+	    .type = j->type,
+	    .process = j->process,
+	    .thread = j->thread,
+	    .key = j->has_key ? &j->key : NULL,
+	    .bytes = j->bytes,
+	    .len = j->len,
+	};
+
+	file_pack(&c, level, zstd, &j->packed);
+}
+
+/* -- Writing -- */
+
+static void fail(struct press *p, const char *why)
+{
+	int before = p->failed;
+
+	p->failed = 1;
+	if (before)
+		return;
+	pthread_mutex_unlock(&p->lock);
+	p->plan.failed(p->plan.ctx, why);
+	pthread_mutex_lock(&p->lock);
+}
+
+/* Without the lock, but for one at a time. */
+static void put(struct press *p, const struct press_job *j)
+{
+	struct hark_err err = {0};
+	int rc;
+
+	if (p->failed)
+		return;
+	pthread_mutex_unlock(&p->lock);
+	rc = j->packed.bytes == NULL
+		 ? err_set(&err, HARK_ENOMEM, ENOMEM, "out of memory")
+		 : file_put_packed(p->plan.file, &j->packed, &err);
+	pthread_mutex_lock(&p->lock);
+	if (rc < 0)
+		fail(p, err.text);
+}
+
+/* -- R4 -- */
+
+static struct kept_thread *find_gone(const struct kept *k,
+				     const struct press_job *j)
+{
+	for (size_t i = 0; i < k->n_gone; i++)
+		if (k->gone[i].process == j->process &&
+		    k->gone[i].thread == j->thread)
+			return &k->gone[i];
+	return NULL;
+}
+
+static int add_gone(struct kept *k, uint32_t process, uint32_t thread)
+{
+	if (k->n_gone == k->room_gone) {
+		size_t room = 2 * k->room_gone + 16;
+		struct kept_thread *more =
+		    realloc(k->gone, room * sizeof *more);
+
+		if (more == NULL)
+			return -1;
+		k->gone = more;
+		k->room_gone = room;
+	}
+	k->gone[k->n_gone++] = (struct kept_thread){process, thread};
+	return 0;
+}
+
+/* The oldest. Returns whether its end was seen. */
+static int drop_oldest(struct press *p)
+{
+	struct kept *k = &p->kept;
+	uint32_t process = k->first->process, thread = k->first->thread;
+	struct press_job **at = &k->first, *last = NULL;
+	int begun = 0, ended = 0;
+
+	while (*at != NULL) {
+		struct press_job *j = *at;
+		int mine = j->process == process && j->thread == thread;
+
+		ended |= mine && begun && j->has_key;
+		if (!mine || ended) {
+			last = j;
+			at = &j->next;
+			continue;
+		}
+		begun = 1;
+		*at = j->next;
+		k->bytes -= file_packed_size(&j->packed);
+		recycle(p, j);
+	}
+	k->last = last;
+	k->dropped++;
+	return ended || add_gone(k, process, thread) == 0 ? 0 : -1;
+}
+
+static void keep(struct press *p, struct press_job *j)
+{
+	struct kept *k = &p->kept;
+	struct kept_thread *gone = find_gone(k, j);
+
+	if (gone != NULL && j->has_key) {
+		*gone = k->gone[--k->n_gone];
+		gone = NULL;
+	}
+	if (j->packed.bytes == NULL || gone != NULL) {
+		recycle(p, j);
+		return;
+	}
+	free(j->bytes); /* what counts is packed */
+	j->bytes = NULL;
+	j->room = 0;
+	j->next = NULL;
+	if (k->first == NULL)
+		k->first = j;
+	else
+		k->last->next = j;
+	k->last = j;
+	k->bytes += file_packed_size(&j->packed);
+	while (k->bytes > p->plan.keep)
+		if (drop_oldest(p) < 0)
+			fail(p, "out of memory");
+}
+
+static void put_kept(struct press *p)
+{
+	struct press_job *j;
+
+	while ((j = p->kept.first) != NULL) {
+		p->kept.first = j->next;
+		put(p, j);
+		recycle(p, j);
+	}
+	p->kept.last = NULL;
+	p->kept.bytes = 0;
+}
+
+/* -- The order -- */
+
+static int is_droppable(const struct press_job *j)
+{
+	return j->type == WIRE_CHUNK_DATA && j->thread != 0;
+}
+
+static void put_or_keep(struct press *p, struct press_job *j)
+{
+	if (p->plan.keep != 0 && is_droppable(j) && !p->failed) {
+		keep(p, j);
+		return;
+	}
+	if (j->type == WIRE_CHUNK_END)
+		put_kept(p);
+	put(p, j);
+	recycle(p, j);
+}
+
+static uint64_t load_of(const struct press_job *j)
+{
+	return j->len + sizeof *j;
+}
+
+/* All that is ready, from the oldest on. */
+static void write_ready(struct press *p)
+{
+	if (p->writing)
+		return;
+	p->writing = 1;
+	while (p->first != NULL && p->first->state == JOB_PRESSED) {
+		struct press_job *j = p->first;
+		uint64_t load = load_of(j);
+
+		p->first = j->next;
+		if (p->first == NULL)
+			p->last = NULL;
+		put_or_keep(p, j);
+		p->load -= load;
+		pthread_cond_broadcast(&p->room);
+	}
+	p->writing = 0;
+}
+
+/* -- Threads -- */
+
+static struct press_job *take_job(struct press *p)
+{
+	struct press_job *j;
+
+	while (p->next == NULL && !p->end) {
+		p->idle++;
+		pthread_cond_wait(&p->work, &p->lock);
+		p->idle--;
+	}
+	j = p->next;
+	if (j == NULL)
+		return NULL;
+	p->next = j->next;
+	j->state = JOB_TAKEN;
+	return j;
+}
+
+static void *work(void *arg)
+{
+	struct press *p = arg;
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	struct press_job *j;
+
+	pthread_mutex_lock(&p->lock);
+	while ((j = take_job(p)) != NULL) {
+		int level = level_for(p, j), failed = p->failed;
+
+		pthread_mutex_unlock(&p->lock);
+		if (!failed)
+			press_one(j, level, zstd);
+		pthread_mutex_lock(&p->lock);
+		j->state = JOB_PRESSED;
+		write_ready(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	ZSTD_freeCCtx(zstd);
+	return NULL;
+}
+
+/* Signals are the main thread's. */
+static int start_worker(struct press *p)
+{
+	sigset_t all, before;
+	int e;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	e = pthread_create(&p->workers[p->n_workers], NULL, work, p);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (e == 0)
+		p->n_workers++;
+	return e;
+}
+
+/* Another one only if all have something to do. */
+static void call_worker(struct press *p)
+{
+	if (p->idle == 0 && p->n_workers < p->n_max && start_worker(p) != 0 &&
+	    p->n_workers == 0)
+		fail(p, "cannot make a thread");
+	pthread_cond_signal(&p->work);
+}
+
+void press_add(struct press *p, struct press_job *j)
+{
+	pthread_mutex_lock(&p->lock);
+	j->next = NULL;
+	j->state = JOB_NEW;
+	if (p->failed) {
+		recycle(p, j);
+	} else {
+		if (p->last == NULL)
+			p->first = j;
+		else
+			p->last->next = j;
+		p->last = j;
+		if (p->next == NULL)
+			p->next = j;
+		p->load += load_of(j);
+		call_worker(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* -- Asking -- */
+
+uint64_t press_load(struct press *p)
+{
+	uint64_t load;
+
+	pthread_mutex_lock(&p->lock);
+	load = p->load;
+	pthread_mutex_unlock(&p->lock);
+	return load;
+}
+
+void press_wait(struct press *p, uint64_t most)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->load > most && p->n_workers > 0)
+		pthread_cond_wait(&p->room, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int press_has_failed(struct press *p)
+{
+	int failed;
+
+	pthread_mutex_lock(&p->lock);
+	failed = p->failed;
+	pthread_mutex_unlock(&p->lock);
+	return failed;
+}
+
+/* No job is being written when these are asked: after press_wait(p, 0). */
+uint64_t press_written(struct press *p)
+{
+	return file_written(p->plan.file);
+}
+
+uint64_t press_dropped(struct press *p)
+{
+	return p->kept.dropped;
+}
+
+/* -- Life -- */
+
+static unsigned cpus(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof set, &set) < 0)
+		return 1;
+	n = CPU_COUNT(&set);
+	return n < WORKERS_MAX ? (unsigned)n : WORKERS_MAX;
+}
+
+int press_new(const struct press_plan *plan, struct press **out,
+	      struct hark_err *err)
+{
+	struct press *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	p->plan = *plan;
+	p->n_max = cpus();
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_cond_init(&p->room, NULL);
+	*out = p;
+	return 0;
+}
+
+static void free_list(struct press_job *j)
+{
+	while (j != NULL) {
+		struct press_job *next = j->next;
+
+		destroy(j);
+		j = next;
+	}
+}
+
+static void stop_workers(struct press *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->end = 1;
+	p->next = NULL;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned i = 0; i < p->n_workers; i++)
+		pthread_join(p->workers[i], NULL);
+}
+
+static void free_all(struct press *p)
+{
+	free_list(p->first);
+	free_list(p->spare);
+	free_list(p->kept.first);
+	free(p->kept.gone);
+	pthread_cond_destroy(&p->work);
+	pthread_cond_destroy(&p->room);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+void press_free(struct press *p)
+{
+	if (p == NULL)
+		return;
+	stop_workers(p);
+	file_writer_close(p->plan.file);
+	free_all(p);
+}
+
+void press_discard(struct press *p)
+{
+	if (p == NULL)
+		return;
+	stop_workers(p);
+	file_writer_discard(p->plan.file);
+	free_all(p);
+}

@@ -1,0 +1,73 @@
+/* outside/press.h - chunks are compressed by many and written in order.
+ *
+ * Whoever has bytes for the file fills a job and adds it; a few threads press
+ * (compress, checksum) jobs in parallel, and whichever has pressed the oldest
+ * writes it, and those behind it that are ready. So the file has the order in
+ * which jobs were added.
+ *
+ * R1  Adding never waits. Who adds looks at press_load before it makes more.
+ * R2  How hard is pressed depends on how much waits: the less, the harder.
+ * R3  When the file cannot be written any more that is said once, and jobs
+ *     are taken and thrown away from then on: nobody ever waits for it.
+ * R4  With a limit (ring mode) thread data is kept in memory, and of that only
+ *     the newest, in whole segments; it is written when the end comes.
+ * Hosted. */
+#ifndef OUTSIDE_PRESS_H
+#define OUTSIDE_PRESS_H
+
+#include "base/err.h"
+#include "outside/file.h"
+
+#include <stdint.h>
+
+struct press; /* opaque */
+
+struct press_plan {
+	struct file_writer *file; /* becomes the press's */
+	uint64_t keep;		  /* R4: bytes; 0: all goes to the file */
+	void *ctx;
+	/* R3; by any thread. */
+	void (*failed)(void *ctx, const char *why);
+};
+
+/* Threads are made when the first job is added. */
+int press_new(const struct press_plan *plan, struct press **out,
+	      struct hark_err *err);
+/* What was added and is not written yet is thrown away. */
+void press_free(struct press *p);
+/* The same, and the file is removed. */
+void press_discard(struct press *p);
+
+struct press_job {
+	enum wire_chunk_type type;
+	uint32_t process, thread;
+	uint8_t has_key, level; /* level 0: as R2 says; else at most that */
+	struct wire_file_key key;
+	uint8_t *bytes; /* owned */
+	size_t len, room;
+	/* Private. */
+	uint8_t state;
+	struct press_job *next;
+	struct file_packed packed;
+};
+
+/* An empty one, or NULL: no memory. */
+struct press_job *press_job(struct press *p);
+void press_job_free(struct press *p, struct press_job *j);
+/* Room for len bytes behind those that are there, or -1. */
+int press_job_fit(struct press_job *j, size_t len);
+int press_job_append(struct press_job *j, const void *bytes, size_t len);
+
+/* Takes it over. */
+void press_add(struct press *p, struct press_job *j);
+
+/* Bytes that wait. */
+uint64_t press_load(struct press *p);
+/* Until no more than that wait. */
+void press_wait(struct press *p, uint64_t most);
+int press_has_failed(struct press *p);
+uint64_t press_written(struct press *p);
+/* R4: segments that had to go. */
+uint64_t press_dropped(struct press *p);
+
+#endif

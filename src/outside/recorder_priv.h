@@ -1,0 +1,88 @@
+/* outside/recorder_priv.h - what the files of the recorder share. */
+#ifndef OUTSIDE_RECORDER_PRIV_H
+#define OUTSIDE_RECORDER_PRIV_H
+
+#include "outside/file.h"
+#include "outside/press.h"
+#include "outside/recorder.h"
+#include "wire/record.h"
+
+#include <pthread.h>
+
+enum stream_kind {
+	STREAM_NEW, /* nothing has come yet */
+	STREAM_THREAD,
+	STREAM_PROCESS,
+	STREAM_BROKEN, /* what comes is thrown away */
+};
+
+/* What comes out of one ring, from its opening to its end. */
+struct stream {
+	struct press_job *job; /* owned: being filled; NULL: empty */
+	uint8_t kind;	       /* enum stream_kind */
+	uint8_t awaits_key;    /* START was there; KEY is next */
+	uint32_t process, thread;
+	int64_t since_ns; /* when the first bytes of job came */
+};
+
+/* A process: its number in its channel, and in the file. */
+struct pair {
+	uint32_t theirs, ours;
+};
+
+struct recorder_source {
+	struct recorder *recorder; /* borrowed */
+	struct drain *drain;	   /* owned */
+	struct stream *streams;	   /* owned: one a ring */
+	uint32_t n_rings;
+	pid_t pid;
+	struct pair *pairs; /* owned */
+	uint32_t n_pairs, room_pairs;
+	struct file_text program; /* of its first process; then empty */
+	uint32_t heard;		  /* the bell */
+	uint64_t most;		  /* bytes out of one ring, in this pass */
+};
+
+struct recorder {
+	struct recorder_plan plan;
+	struct press *press;		  /* owned */
+	pthread_mutex_t lock;		  /* over sources, and whoever drains */
+	struct recorder_source **sources; /* owned */
+	unsigned n, room;
+	pthread_t thread;
+	pid_t main;    /* who is told of the end */
+	int started;   /* there is a thread */
+	uint32_t turn; /* futex: the thread has something new to look at */
+	uint32_t end;  /* finish; done */
+	int failed;    /* the file: what comes is thrown away */
+	int status;    /* of the program */
+	uint32_t processes, threads;
+	uint64_t lost;
+	uint32_t *pids; /* owned: of process i + 1 */
+	uint32_t room_pids;
+};
+
+/* -- recorder_stream.c: bytes into chunks -- */
+
+/* Bytes of one ring; a drain_sink, ctx is the source. */
+int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
+		uint32_t len, struct hark_err *err);
+/* Nothing more comes; a drain_end. */
+void stream_end(void *ctx, uint32_t ring, int damaged);
+/* Chunks that wait too long for more bytes. */
+void stream_cut_old(struct recorder_source *s, int64_t now_ns);
+
+/* -- recorder_text.c: words -- */
+
+/* The text becomes a chunk; it is freed. */
+void recorder_put_text(struct recorder *r, enum wire_chunk_type type,
+		       uint32_t process, uint32_t thread, struct file_text *t);
+void recorder_put_note(struct recorder *r, uint32_t process, uint32_t thread,
+		       const char *text);
+int recorder_put_meta(const struct recorder_plan *plan,
+		      struct file_writer *file, struct hark_err *err);
+void recorder_put_end(struct recorder *r);
+/* What a program is, while it is held. */
+void recorder_read_program(pid_t pid, struct file_text *out);
+
+#endif
