@@ -1,0 +1,497 @@
+/* tests/unit/outside_recorder_test.c - all that was committed is in the file.
+ *
+ * Children play programs (record_play.h) and are killed, scribble, or end as
+ * they should; the recording is opened again, and says what they said: every
+ * number from 0 on, in its order, up to where they came. */
+#include "outside/recorder.h"
+
+#include "record/recording.h"
+#include "record_play.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/hark-unit.XXXXXX", path[64];
+static char *command[] = {(char *)"prog", (char *)"with space", NULL};
+static char said[1024];
+
+/* -- Setting -- */
+
+static void set_up(void)
+{
+	sigset_t chld;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/r.hark", dir);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigaddset(&chld, SIGPIPE);
+	sigaddset(&chld, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+}
+
+static void tear_down(void)
+{
+	unlink(path);
+	rmdir(dir);
+}
+
+static void note(void *ctx, const char *text)
+{
+	(void)ctx;
+	snprintf(said, sizeof said, "%s", text);
+}
+
+static struct recorder *begin(uint64_t keep)
+{
+	struct recorder_plan plan = {
+	    .path = path, .argv = command, .keep = keep, .note = note};
+	struct recorder *r = NULL;
+	struct hark_err err = {0};
+
+	ck_assert_msg(recorder_open(&plan, &r, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(0, recorder_start(r, &err));
+	return r;
+}
+
+static struct recorder_source *join(struct recorder *r, struct play *out)
+{
+	struct hark_err err = {0};
+	struct recorder_source *s = NULL;
+	struct drain *d = NULL;
+
+	ck_assert_msg(drain_open(memfd_create("channel", MFD_CLOEXEC),
+				 recorder_geometry(), 1, &d, &err) == 0,
+		      "%s", err.text);
+	ck_assert_int_eq(0, recorder_meet(r, getpid(), d, &s, &err));
+	*out = (struct play){recorder_geometry(), drain_base(d)};
+	recorder_join(s, d);
+	return s;
+}
+
+static struct recorder_totals finish(struct recorder *r, int status)
+{
+	const struct timespec limit = {.tv_sec = 20};
+	struct recorder_totals t;
+	sigset_t chld;
+
+	recorder_finish(r, status);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	while (!recorder_is_done(r))
+		ck_assert_int_ge(sigtimedwait(&chld, NULL, &limit), 0);
+	recorder_close(r, &t);
+	return t;
+}
+
+/* -- What the file says -- */
+
+static struct recording *open_it(void)
+{
+	struct recording *r = NULL;
+	struct hark_err err = {0};
+
+	ck_assert_msg(recording_open(path, &r, &err) == 0, "%s", err.text);
+	ck_assert_msg(recording_check(r, &err) == 0, "%s", err.text);
+	return r;
+}
+
+/* All segments of one thread, one after the other. */
+static struct play_reading read_thread(struct recording *r, uint32_t process,
+				       uint32_t thread)
+{
+	struct play_reading p = {0};
+	struct hark_err err = {0};
+
+	for (unsigned i = 0; i < recording_n_segments(r); i++) {
+		const struct recording_segment *g = recording_segment(r, i);
+		struct recording_stream *s;
+		const uint8_t *bytes;
+		uint64_t keys = p.keys;
+		size_t len;
+
+		if (g->process != process || g->thread != thread)
+			continue;
+		ck_assert_int_eq(0, recording_read_segment(r, i, &s, &err));
+		ck_assert_uint_eq(g->is_first != 0, p.keys == 0);
+		while (recording_stream_next(s, &bytes, &len, &err) > 0)
+			play_read(&p, bytes, len);
+		recording_stream_close(s);
+		ck_assert_uint_eq(keys + 1, p.keys);
+	}
+	ck_assert_int_eq(0, p.bad);
+	return p;
+}
+
+/* -- Programs -- */
+
+enum { THREADS = 3 };
+
+static void play_begin(const struct play *p, uint32_t process, uint32_t parent,
+		       struct play_ring *own, struct play_ring threads[THREADS])
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	if (play_take(p, own) < 0 ||
+	    play_process(own, process, parent, pid) < 0)
+		_exit(1);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		if (play_take(p, &threads[i]) < 0 ||
+		    play_start(&threads[i], process, i + 1, pid) < 0 ||
+		    play_key(&threads[i]) < 0)
+			_exit(1);
+		threads[i].key_every = 100 * (i + 1);
+	}
+}
+
+/* How far it came, for its parent to know. */
+static uint32_t *shared_numbers(void)
+{
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(at, MAP_FAILED);
+	return at;
+}
+
+static _Noreturn void play_on(const struct play *p, uint32_t records,
+			      uint32_t len, uint32_t *done)
+{
+	struct play_ring own, threads[THREADS];
+
+	play_begin(p, 1, 0, &own, threads);
+	for (uint32_t n = 0; n < records; n++)
+		for (uint32_t i = 0; i < THREADS; i++) {
+			if (play_data(&threads[i], len) < 0)
+				_exit(2);
+			__atomic_store_n(&done[i], n + 1, __ATOMIC_RELEASE);
+		}
+	for (uint32_t i = 0; i < THREADS; i++)
+		play_close(&threads[i]);
+	play_close(&own);
+	_exit(0);
+}
+
+START_TEST(what_was_said_is_in_the_file)
+{
+	uint32_t *done = shared_numbers();
+	struct recorder *rec = begin(0);
+	struct recorder_totals t;
+	struct recording *r;
+	struct play p;
+	int status;
+	pid_t pid;
+
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_on(&p, 20000, 300, done);
+	waitpid(pid, &status, 0);
+	t = finish(rec, status);
+	ck_assert_int_eq(0, t.failed);
+	ck_assert_uint_eq(1, t.processes);
+	ck_assert_uint_eq(THREADS, t.threads);
+	r = open_it();
+	ck_assert_int_eq(1, recording_is_complete(r));
+	ck_assert_str_eq("0", recording_end(r, "exit"));
+	ck_assert_str_eq("with space", recording_meta_nth(r, "arg", 1));
+	for (uint32_t i = 1; i <= THREADS; i++) {
+		struct play_reading g = read_thread(r, 1, i);
+
+		ck_assert_uint_eq(20000, g.next);
+		ck_assert_uint_eq(1, g.starts);
+		ck_assert_uint_eq(20000 / (100 * i) + (20000 % (100 * i) != 0),
+				  g.keys);
+	}
+	recording_close(r);
+}
+END_TEST
+
+/* C1, when the program is killed at any moment. */
+START_TEST(a_killed_program_has_said_all_it_said)
+{
+	uint32_t *done = shared_numbers();
+	struct recorder *rec = begin(0);
+	struct recording *r;
+	struct play p;
+	int status;
+	pid_t pid;
+
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_on(&p, UINT32_MAX, 200, done);
+	srand((unsigned)_i);
+	usleep(3000 + (useconds_t)(rand() % 40000));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	finish(rec, status);
+	r = open_it();
+	ck_assert_int_eq(1, recording_is_complete(r));
+	ck_assert_str_eq("9", recording_end(r, "signal"));
+	for (uint32_t i = 0; i < THREADS; i++) {
+		uint64_t there = read_thread(r, 1, i + 1).next;
+
+		ck_assert_uint_ge(there, done[i]);
+		ck_assert_uint_le(there, done[i] + 1);
+	}
+	recording_close(r);
+}
+END_TEST
+
+/* The writer is killed: what is in the file is whole, and nobody waits. */
+START_TEST(a_killed_writer_leaves_a_whole_beginning)
+{
+	uint32_t *done = shared_numbers();
+	struct recording *r = NULL;
+	struct hark_err err = {0};
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct recorder *rec = begin(0);
+		struct play p;
+
+		join(rec, &p);
+		if (fork() == 0) {
+			alarm(1);
+			play_on(&p, UINT32_MAX, 200, done);
+		}
+		pause();
+		_exit(0);
+	}
+	srand((unsigned)_i);
+	usleep(200000 + (useconds_t)(rand() % 200000));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	ck_assert_msg(recording_open(path, &r, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(0, recording_is_complete(r));
+	ck_assert_msg(recording_check(r, &err) == 0, "%s", err.text);
+	for (uint32_t i = 0; i < THREADS; i++)
+		ck_assert_uint_gt(read_thread(r, 1, i + 1).next, 0);
+	recording_close(r);
+}
+END_TEST
+
+/* -- Processes -- */
+
+START_TEST(processes_of_all_channels_are_numbered_in_one_file)
+{
+	struct play_ring own, threads[THREADS], child, child_threads[THREADS];
+	struct recorder *rec = begin(0);
+	const struct recording_process *q;
+	struct recording *r;
+	struct play p, other;
+
+	join(rec, &p);
+	play_begin(&p, 1, 0, &own, threads);
+	play_begin(&p, 2, 1, &child, child_threads);
+	join(rec, &other);
+	usleep(50000);
+	play_begin(&other, 1, 0, &own, threads);
+	finish(rec, 0);
+	r = open_it();
+	ck_assert_uint_eq(3, recording_n_processes(r));
+	q = recording_process(r, 1);
+	ck_assert_uint_eq(2, q->number);
+	ck_assert_uint_eq(1, q->parent);
+	ck_assert_uint_eq(THREADS, q->n_threads);
+	q = recording_process(r, 2);
+	ck_assert_uint_eq(0, q->parent);
+	ck_assert_uint_eq(getpid(), q->pid);
+	ck_assert_uint_eq(2, q->previous);
+	ck_assert_str_ne("", q->exe);
+	ck_assert_uint_eq(3u * THREADS, recording_n_segments(r));
+	recording_close(r);
+}
+END_TEST
+
+START_TEST(a_ring_is_used_again_and_again)
+{
+	struct recorder *rec = begin(0);
+	struct recording *r;
+	struct play_ring own;
+	struct play p;
+
+	join(rec, &p);
+	ck_assert_int_eq(0, play_take(&p, &own));
+	ck_assert_int_eq(0, play_process(&own, 1, 0, 1));
+	for (uint32_t i = 1; i <= 6000; i++) {
+		struct play_ring t;
+
+		while (play_take(&p, &t) < 0)
+			usleep(100);
+		ck_assert_int_eq(0, play_start(&t, 1, i, 1));
+		ck_assert_int_eq(0, play_key(&t));
+		ck_assert_int_eq(0, play_data(&t, 10));
+		play_close(&t);
+	}
+	finish(rec, 0);
+	r = open_it();
+	ck_assert_uint_eq(6000, recording_n_segments(r));
+	for (uint32_t i = 1; i <= 6000; i += 997)
+		ck_assert_uint_eq(1, read_thread(r, 1, i).next);
+	recording_close(r);
+}
+END_TEST
+
+/* -- Hostile programs -- */
+
+START_TEST(scribbles_end_one_stream_and_no_other)
+{
+	struct play_ring own, threads[THREADS];
+	struct recorder *rec = begin(0);
+	struct recorder_totals t;
+	struct recording *r;
+	struct play p;
+
+	join(rec, &p);
+	play_begin(&p, 1, 0, &own, threads);
+	for (int n = 0; n < 50; n++)
+		for (uint32_t i = 0; i < THREADS; i++)
+			play_data(&threads[i], 100);
+	if (_i == 0) { /* a record that is none */
+		play_put(&threads[1], 99, "garbage", 7);
+	} else if (_i == 1) { /* one that is longer than what was committed */
+		uint16_t *len = (uint16_t *)(threads[1].view.chunks +
+					     sizeof(struct wire_chunk) + 2);
+
+		*len = 65000;
+	} else { /* the ring itself */
+		threads[1].view.ring->head = 77777;
+	}
+	for (int n = 0; n < 50; n++)
+		for (uint32_t i = 0; i < THREADS; i++)
+			if (i != 1)
+				play_data(&threads[i], 100);
+	t = finish(rec, 0);
+	ck_assert_uint_gt(t.lost, 0);
+	r = open_it();
+	ck_assert_ptr_nonnull(recording_note(r, 0));
+	ck_assert_uint_eq(100, read_thread(r, 1, 1).next);
+	ck_assert_uint_eq(100, read_thread(r, 1, 3).next);
+	if (_i == 0)
+		ck_assert_uint_eq(50, read_thread(r, 1, 2).next);
+	recording_close(r);
+}
+END_TEST
+
+START_TEST(who_finds_no_ring_is_counted)
+{
+	struct recorder *rec = begin(0);
+	struct recorder_totals t;
+	struct play p;
+
+	join(rec, &p);
+	wire_recording_of(p.channel)->left_out = 3;
+	t = finish(rec, 0);
+	ck_assert_uint_eq(3, t.lost);
+}
+END_TEST
+
+/* -- A file that cannot be written -- */
+
+START_TEST(a_file_that_may_not_grow_stops_nobody)
+{
+	const struct rlimit small = {200000, 200000};
+	uint32_t *done = shared_numbers();
+	struct recorder *rec;
+	struct recorder_totals t;
+	struct recording *r = NULL;
+	struct hark_err err = {0};
+	struct play p;
+	int status;
+	pid_t pid;
+
+	rec = begin(0);
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_on(&p, UINT32_MAX, 3000, done);
+	setrlimit(RLIMIT_FSIZE, &small);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(2, WEXITSTATUS(status)); /* it was told */
+	t = finish(rec, status);
+	ck_assert_int_eq(1, t.failed);
+	ck_assert_ptr_nonnull(strstr(said, "File too large"));
+	ck_assert_msg(recording_open(path, &r, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(0, recording_is_complete(r));
+	ck_assert_msg(recording_check(r, &err) == 0, "%s", err.text);
+	recording_close(r);
+}
+END_TEST
+
+/* -- The newest -- */
+
+START_TEST(a_ring_keeps_the_newest_segments_whole)
+{
+	uint32_t *done = shared_numbers();
+	struct recorder *rec = begin(30000);
+	struct recorder_totals t;
+	struct recording *r;
+	struct stat st;
+	struct play p;
+	int status;
+	pid_t pid;
+
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_on(&p, 20000, 500, done);
+	waitpid(pid, &status, 0);
+	t = finish(rec, status);
+	ck_assert_uint_gt(t.dropped, 0);
+	ck_assert_int_eq(0, stat(path, &st));
+	ck_assert_int_le(st.st_size, 50000);
+	r = open_it();
+	ck_assert_int_eq(1, recording_is_complete(r));
+	ck_assert_uint_gt(recording_n_segments(r), 3);
+	for (unsigned i = 0; i < recording_n_segments(r); i++) {
+		const struct recording_segment *g = recording_segment(r, i);
+		struct play_reading got = {.next = g->count};
+		struct recording_stream *s;
+		struct hark_err err;
+		const uint8_t *bytes;
+		size_t len;
+
+		ck_assert_int_eq(0, recording_read_segment(r, i, &s, &err));
+		while (recording_stream_next(s, &bytes, &len, &err) > 0)
+			play_read(&got, bytes, len);
+		recording_stream_close(s);
+		ck_assert_int_eq(0, got.bad);
+		ck_assert_uint_eq(
+		    got.next, g->is_last ? 20000 : g->count + 100 * g->thread);
+	}
+	recording_close(r);
+}
+END_TEST
+
+Suite *outside_recorder_suite(void)
+{
+	Suite *s = suite_create("recorder");
+	TCase *t = tcase_create("recorder");
+
+	tcase_set_timeout(t, 30);
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, what_was_said_is_in_the_file);
+	tcase_add_loop_test(t, a_killed_program_has_said_all_it_said, 0, 8);
+	tcase_add_loop_test(t, a_killed_writer_leaves_a_whole_beginning, 0, 3);
+	tcase_add_test(t, processes_of_all_channels_are_numbered_in_one_file);
+	tcase_add_test(t, a_ring_is_used_again_and_again);
+	tcase_add_loop_test(t, scribbles_end_one_stream_and_no_other, 0, 3);
+	tcase_add_test(t, who_finds_no_ring_is_counted);
+	tcase_add_test(t, a_file_that_may_not_grow_stops_nobody);
+	tcase_add_test(t, a_ring_keeps_the_newest_segments_whole);
+	suite_add_tcase(s, t);
+	return s;
+}
