@@ -73,26 +73,40 @@ static int walk_events(struct record_stream *s, uint64_t up_to,
 	return rc;
 }
 
-static int walk_one(struct recording *r, const struct ancestor *a,
-		    lineage_visit *visit, void *ctx, struct hark_err *err)
+static int walk_stream(struct recording_stream *in, uint64_t up_to,
+		       lineage_visit *visit, void *ctx, struct hark_err *err)
 {
-	struct recording_stream *in;
 	struct record_stream s;
 	const uint8_t *bytes;
 	size_t len;
 	int rc, answer = 0;
 
-	if (recording_read_process(r, a->process, &in, err) < 0)
-		return -1;
 	record_stream_init(&s, RECORD_OF_PROCESS);
 	while ((rc = recording_stream_next(in, &bytes, &len, err)) > 0) {
 		record_stream_feed(&s, bytes, len);
-		rc = walk_events(&s, a->up_to, visit, ctx, &answer, err);
+		rc = walk_events(&s, up_to, visit, ctx, &answer, err);
 		if (rc != 0)
 			break;
 	}
 	recording_stream_close(in);
 	return rc < 0 ? rc : answer;
+}
+
+/* What it began with, and then what came. */
+static int walk_one(struct recording *r, const struct ancestor *a,
+		    lineage_visit *visit, void *ctx, struct hark_err *err)
+{
+	struct recording_stream *in;
+	int rc;
+
+	if (recording_read_maps(r, a->process, &in, err) < 0)
+		return -1;
+	rc = walk_stream(in, a->up_to, visit, ctx, err);
+	if (rc != 0)
+		return rc;
+	if (recording_read_process(r, a->process, &in, err) < 0)
+		return -1;
+	return walk_stream(in, a->up_to, visit, ctx, err);
 }
 
 int lineage_walk(struct recording *r, uint32_t process, lineage_visit *visit,
