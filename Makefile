@@ -63,7 +63,7 @@ INSIDE_DIRS := $(PURE_DIRS) inside engine
 HOSTED_DIRS := $(PURE_DIRS) engine image outside record flight probe profile \
 	context present gdb cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
-INSIDE_SRC  := $(call in_dirs,$(INSIDE_DIRS))
+INSIDE_SRC  := $(call in_dirs,$(INSIDE_DIRS)) $(wildcard src/record/collect*.c)
 INSIDE_ASM  := $(wildcard src/inside/*.S src/engine/*.S)
 ENGINE_ASM  := $(wildcard src/engine/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))

@@ -2,6 +2,7 @@
 #include "engine/block.h"
 
 #include "engine/engine.h"
+#include "engine/ways.h"
 
 /* By flow: what becomes of an instruction that transfers control. */
 static const uint8_t by_flow[X86_FLOW_MAX] = {
@@ -61,18 +62,41 @@ static enum treat treat_of(const struct x86_insn *x)
 }
 
 /* At least a whole instruction's bytes, if there are as many. */
-static unsigned fetch(struct guest_block *g, unsigned at, uint64_t limit)
+static unsigned fetch(struct guest_block *g, unsigned at,
+		      const struct block_how *how)
 {
 	enum { STEP = 128 };
 	uint64_t from = g->pc + g->have, len = STEP;
+	uint8_t *to = g->bytes + g->have;
 
-	if (g->have - at >= X86_MAX_LEN || from >= limit)
+	if (g->have - at >= X86_MAX_LEN || from >= how->limit)
 		return g->have - at;
-	if (len > limit - from)
-		len = limit - from;
-	g->have += (unsigned)(len - guest_copy(g->bytes + g->have,
-					       (const void *)from, len));
+	if (len > how->limit - from)
+		len = how->limit - from;
+	if (how->fetch)
+		g->have += how->fetch(how->ctx, from, to, (unsigned)len);
+	else
+		g->have +=
+		    (unsigned)(len - guest_copy(to, (const void *)from, len));
 	return g->have - at;
+}
+
+/* If it is recorded. ORDER way */
+static enum treat treat_recorded(const struct guest_block *g,
+				 const struct guest_insn *i)
+{
+	if (i->treat != TREAT_COPY)
+		return i->treat;
+	switch (way_of(g->bytes + i->off, &i->x)) {
+	case WAY_STRING:
+		return TREAT_STRING;
+	case WAY_RESULT:
+		return TREAT_RESULT;
+	case WAY_STATE:
+		return TREAT_STATE;
+	default:
+		return TREAT_COPY;
+	}
 }
 
 static int stores_implicitly(const struct x86_insn *x, unsigned k, int apart)
@@ -89,14 +113,15 @@ static int stores(const struct x86_insn *x, int apart)
 	       stores_implicitly(x, 0, apart) || stores_implicitly(x, 1, apart);
 }
 
-void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
-		unsigned flags)
+void block_form(struct guest_block *g, uint64_t pc, const struct block_how *how)
 {
+	unsigned flags = how->flags;
+
 	g->pc = pc;
 	g->n = g->len = g->have = g->seen = 0;
 	while (g->n < BLOCK_MAX) {
 		struct guest_insn *i = &g->insns[g->n];
-		unsigned avail = fetch(g, g->len, limit);
+		unsigned avail = fetch(g, g->len, how);
 
 		i->off = (uint16_t)g->len;
 		g->n++;
@@ -110,10 +135,12 @@ void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
 		i->treat = (uint8_t)treat_of(&i->x);
 		if (flags & BLOCK_STEPS_POPF && i->treat == TREAT_POPF)
 			i->treat = TREAT_STEP;
+		if (flags & BLOCK_RECORDED)
+			i->treat = (uint8_t)treat_recorded(g, i);
 		if (i->treat == TREAT_STEP)
 			return;
 		g->len += i->x.len;
-		if (i->treat >= TREAT_JMP)
+		if (i->treat >= TREAT_JMP || pc + g->len == how->stop)
 			return;
 		if (flags & BLOCK_ENDS_AT_STORES &&
 		    stores(&i->x, (flags & BLOCK_STACK_APART) != 0))

@@ -27,7 +27,10 @@ enum treat {
 	TREAT_JMP_IND,
 	TREAT_CALL_IND,
 	TREAT_SYSCALL,
-	TREAT_X87,  /* copied; then its environment is put right */
+	TREAT_X87,    /* copied; then its environment is put right */
+	TREAT_RESULT, /* BLOCK_RECORDED: see ways.h */
+	TREAT_STATE,
+	TREAT_STRING,
 	TREAT_TRAP, /* copied, and the end */
 	TREAT_STEP, /* natively, one instruction; also if it is none */
 	TREAT_MAX
@@ -54,10 +57,21 @@ enum { /* flags */
        BLOCK_ENDS_AT_STORES = 1,
        BLOCK_STACK_APART = 4, /* stores through rsp do not count */
        BLOCK_STEPS_POPF = 2,  /* no way out in the middle */
+       BLOCK_RECORDED = 8,    /* some instructions end it: ways.h */
 };
 
-/* Decodes at pc; code is readable below limit (a fault ends it, too). */
-void block_form(struct guest_block *g, uint64_t pc, uint64_t limit,
-		unsigned flags);
+/* Copies up to len bytes of code at pc; how many there are. */
+typedef unsigned block_fetch(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
+
+struct block_how {
+	uint64_t limit;	    /* code is readable below (a fault ends it, too) */
+	uint64_t stop;	    /* it ends before this instruction; 0: no matter */
+	unsigned flags;	    /* BLOCK_* */
+	block_fetch *fetch; /* NULL: from memory */
+	void *ctx;
+};
+
+void block_form(struct guest_block *g, uint64_t pc,
+		const struct block_how *how);
 
 #endif

@@ -264,14 +264,15 @@ int cache_link(struct cache *c, uint32_t exit, uint32_t block)
 {
 	struct exit *x = cache_exit(c, exit);
 	struct block *b = cache_block(c, block);
-	int64_t distance = (int64_t)(b->entry - (x->site + 4));
+	uint64_t to = x->counts ? b->entry : b->plain;
+	int64_t distance = (int64_t)(to - (x->site + 4));
 
-	if (b->state == BLOCK_DEAD || x->site == 0 ||
+	if (b->state == BLOCK_DEAD || x->site == 0 || x->lonely ||
 	    distance != (int32_t)distance)
 		return -1;
 	if (x->linked == block)
 		return 0;
-	point(x, b->entry);
+	point(x, to);
 	x->linked = block;
 	x->next = b->incoming;
 	b->incoming = exit;
@@ -475,6 +476,7 @@ int cache_flush(struct engine *e, const struct vcpu *self)
 	c->n_hashed = 0;
 	pool_clear(&c->blocks);
 	pool_clear(&c->exits);
+	pool_clear(&c->sites);
 	bytes_clear(&c->side);
 	for (uint32_t i = 0; i < c->n_regions; i++) {
 		struct region *r = &c->regions[i];
@@ -500,6 +502,7 @@ int cache_start(struct engine *e)
 
 	pool_init(&c->blocks, sizeof(struct block), BLOCK_SHIFT, c->memory);
 	pool_init(&c->exits, sizeof(struct exit), EXIT_SHIFT, c->memory);
+	pool_init(&c->sites, sizeof(struct site), EXIT_SHIFT, c->memory);
 	c->side.memory = c->memory;
 	c->miss_entry = (uint64_t)engine_miss;
 	c->n_slots = SLOTS_FIRST;

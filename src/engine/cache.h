@@ -49,8 +49,9 @@ struct block {
 	uint64_t pc;	   /* of the program */
 	uint64_t start;	   /* first byte of hot code */
 	uint64_t entry;	   /* for direct arrival */
+	uint64_t plain;	   /* the same, if it is not to be counted */
 	uint64_t indirect; /* for indirect arrival; 0: not made yet */
-	uint64_t counted;  /* where the block has begun for an instrument */
+	uint64_t counted;  /* from here on the entry has been counted */
 	uint8_t *side;	   /* borrowed: how to get back, see recover.c */
 	uint8_t *bytes;	   /* BLOCK_CHECKED: the code as translated */
 	uint32_t len;	   /* hot bytes */
@@ -70,6 +71,22 @@ struct exit {
 	uint64_t stub;
 	uint32_t linked; /* block */
 	uint32_t next;	 /* among those linked to the same block */
+	uint8_t counts;	 /* the branch goes back: an instrument counts it */
+	uint8_t lonely;	 /* never linked */
+	uint8_t pad[6];
+};
+
+/* A load that is checked (mirror.c): what the engine needs at a miss. */
+enum { SITE_FS = 1, SITE_ADDR32 = 2, SITE_RCX_SPILLED = 4 };
+struct site {
+	uint64_t pc;	 /* of the instruction */
+	uint64_t resume; /* host address to go on at */
+	int64_t disp;	 /* with base X86_RIP: the address */
+	uint8_t base, index, scale;
+	uint8_t size;
+	uint8_t value; /* register with what memory held, or X86_NOREG */
+	uint8_t flags; /* SITE_* */
+	uint8_t pad[2];
 };
 
 /* Of the index of blocks; number 0: removed. */
@@ -79,7 +96,7 @@ struct slot {
 };
 
 struct cache {
-	struct pool blocks, exits;
+	struct pool blocks, exits, sites;
 	struct bytes side;
 	struct slot *slots; /* owned: blocks by pc */
 	uint32_t n_slots, n_hashed;
@@ -120,6 +137,11 @@ static inline struct block *cache_block(struct cache *c, uint32_t number)
 static inline struct exit *cache_exit(struct cache *c, uint32_t number)
 {
 	return pool_at(&c->exits, number);
+}
+
+static inline struct site *cache_site(struct cache *c, uint32_t number)
+{
+	return pool_at(&c->sites, number);
 }
 
 /* A region for code at pc with room for at least `room` bytes; NULL. */

@@ -81,6 +81,61 @@ label engine_enter_begin
 label engine_enter_end
 	.size engine_again, . - engine_again
 
+/* A load that was not foreseen (mirror.c): gs:VCPU_ARG says which. C logs it;
+ * then the thread goes on at gs:VCPU_RESUME, whatever signal is held: it waits
+ * for the budget. */
+function engine_check
+	mov %rax, GPR(0)
+	mov %rcx, GPR(1)
+	mov %rdx, GPR(2)
+	mov %rbx, GPR(3)
+	mov %rsp, GPR(4)
+	mov %rbp, GPR(5)
+	mov %rsi, GPR(6)
+	mov %rdi, GPR(7)
+	mov %r8, GPR(8)
+	mov %r9, GPR(9)
+	mov %r10, GPR(10)
+	mov %r11, GPR(11)
+	mov %r12, GPR(12)
+	mov %r13, GPR(13)
+	mov %r14, GPR(14)
+	mov %r15, GPR(15)
+	mov %gs:VCPU_STACK, %rsp
+	pushfq
+	popq %gs:VCPU_RFLAGS
+	testl $0x44500, %gs:VCPU_RFLAGS	/* AC, NT, DF, TF: not for C */
+	jz 2f
+	pushq $2
+	popfq
+2:	mov %gs:VCPU_SELF, %rdi
+	call tape_miss
+	test %eax, %eax
+	jnz engine_enter_redo		/* it is gone: execute it again */
+label engine_check_back
+	cmpl $0, %gs:VCPU_HELD
+	je 1f
+	mov %gs:VCPU_BUDGET, %rax
+	test %rax, %rax
+	jle 1f
+	sub %rax, %gs:VCPU_COUNT
+	movq $0, %gs:VCPU_BUDGET
+1:	pushq %gs:VCPU_RFLAGS
+	popfq
+	mov GPR(0), %rax
+	mov GPR(1), %rcx
+	mov GPR(2), %rdx
+	mov GPR(6), %rsi
+	mov GPR(7), %rdi
+	mov GPR(8), %r8
+	mov GPR(9), %r9
+	mov GPR(10), %r10
+	mov GPR(11), %r11
+	mov GPR(4), %rsp
+	jmp *%gs:VCPU_RESUME
+label engine_check_end
+	.size engine_check, . - engine_check
+
 /* Starts over, whatever the registers are; the state is in the vcpu. Handlers
  * send threads here, too, when they have changed that state. */
 function engine_resume
@@ -129,6 +184,23 @@ label guest_copy_fault
 	mov %rcx, %rax
 	ret
 	.size guest_copy, . - guest_copy
+
+/* uint64_t guest_words(to, from) */
+function guest_words
+	mov %rsi, %rcx			/* not 0 */
+label guest_words_begin
+	mov 0(%rsi), %rax
+	mov 8(%rsi), %rdx
+	mov 16(%rsi), %r8
+	mov 24(%rsi), %r9
+label guest_words_end
+	mov %rax, 0(%rdi)
+	mov %rdx, 8(%rdi)
+	mov %r8, 16(%rdi)
+	mov %r9, 24(%rdi)
+	xor %eax, %eax
+	ret
+	.size guest_words, . - guest_words
 
 /* A trap on purpose: see signal.c. */
 function engine_deliver_trap

@@ -12,6 +12,8 @@
 #include "engine/call_priv.h"
 #include "engine/plan.h"
 #include "engine/space.h"
+#include "engine/string.h"
+#include "engine/tape.h"
 #include "engine/translate.h"
 #include "inside/sys.h"
 
@@ -20,7 +22,9 @@ static const uint8_t counted_as[EXIT_MAX] = {
     [EXIT_LINK] = WIRE_EXIT_LINK,	[EXIT_INDIRECT] = WIRE_EXIT_INDIRECT,
     [EXIT_SYSCALL] = WIRE_EXIT_SYSCALL, [EXIT_STEP] = WIRE_EXIT_STEP,
     [EXIT_GO] = WIRE_EXIT_SIGNAL,	[EXIT_BUDGET] = WIRE_EXIT_SIGNAL,
-    [EXIT_X87] = WIRE_EXIT_STEP,
+    [EXIT_X87] = WIRE_EXIT_STEP,	[EXIT_RESULT] = WIRE_EXIT_STEP,
+    [EXIT_STATE] = WIRE_EXIT_STEP,	[EXIT_STRING] = WIRE_EXIT_STEP,
+    [EXIT_TRAP] = WIRE_EXIT_STEP,
 };
 
 static void count_exit(struct engine *e, enum wire_exit why)
@@ -139,8 +143,11 @@ static int find_entry(struct vcpu *v, enum vcpu_exit why)
 		number = follow_indirect(v);
 	else
 		number = block_for(v, 0);
-	if (number != 0)
-		v->enter = cache_block(e->cache, number)->entry;
+	if (number != 0) {
+		struct block *b = cache_block(e->cache, number);
+
+		v->enter = v->tape ? b->plain : b->entry;
+	}
 	if (v->generation != e->cache->generation) {
 		v->generation = e->cache->generation;
 		serialize();
@@ -170,13 +177,72 @@ static int is_canonical(uint64_t pc)
 	return (uint64_t)((int64_t)(pc << 16) >> 16) == pc;
 }
 
-void engine_dispatch(struct vcpu *v)
+/* -- Recorded threads ------------------------------------------------------ */
+
+/* N1, N2: arrivals that the cache has left to the dispatcher. */
+static void count_arrival(struct vcpu *v, enum vcpu_exit why)
+{
+	struct cache *c = v->engine->cache;
+
+	if ((why == EXIT_LINK && cache_exit(c, v->exit_arg)->counts) ||
+	    why == EXIT_INDIRECT || (why == EXIT_BUDGET && v->budget == 0))
+		v->budget--;
+}
+
+/* It has stored state of the x87 unit; some of them change that state, too. */
+static void tell_x87(struct vcpu *v)
+{
+	uint64_t pc = v->pc;
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = sizeof code;
+	struct x86_insn x;
+
+	have -= (unsigned)guest_copy(code, (const void *)pc, have);
+	x87_stored(v);
+	v->pc = pc;
+	if (x86_decode(code, have, &x) == X86_OK &&
+	    x.row->special != X86_X87ENV)
+		tape_result(v);
+	else
+		tape_state(v);
+}
+
+static void do_string(struct vcpu *v)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = sizeof code;
+
+	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
+	if (string_do(v, code, have) < 0)
+		step_native(v);
+}
+
+/* What the log wants of an instruction that was executed. 1: it was one. */
+static int tell(struct vcpu *v, enum vcpu_exit why)
+{
+	if (why == EXIT_X87)
+		tell_x87(v);
+	else if (why == EXIT_RESULT)
+		tape_result(v);
+	else if (why == EXIT_STATE)
+		tape_state(v);
+	else
+		return 0;
+	return 1;
+}
+
+/* -- The loop -------------------------------------------------------------- */
+
+static enum vcpu_exit arrive(struct vcpu *v)
 {
 	const int64_t plenty = 1LL << 62;
 	enum vcpu_exit why = v->exit_reason;
 
 	count_exit(v->engine, counted_as[why]);
-	v->budget = plenty;
+	if (v->tape)
+		count_arrival(v, why);
+	else
+		v->budget = plenty;
 	if (why == EXIT_LINK)
 		v->pc = cache_exit(v->engine->cache, v->exit_arg)->target;
 	if (why == EXIT_INDIRECT && !is_canonical(v->pc)) {
@@ -185,13 +251,26 @@ void engine_dispatch(struct vcpu *v)
 	}
 	v->exit_reason = EXIT_GO;
 	__atomic_store_n(&v->enter, 0, __ATOMIC_RELEASE);
+	if (v->tape && tell(v, why))
+		why = EXIT_GO;
+	return why;
+}
+
+void engine_dispatch(struct vcpu *v)
+{
+	enum vcpu_exit why = arrive(v);
+
 	for (;;) {
+		if (v->tape)
+			tape_ready(v);
 		if (why == EXIT_X87)
 			x87_stored(v);
 		else if (v->held)
 			signal_deliver_held(v);
 		else if (why == EXIT_SYSCALL)
 			engine_syscall(v);
+		else if (why == EXIT_STRING)
+			do_string(v);
 		else if (why == EXIT_STEP || v->stepping || !find_entry(v, why))
 			step_native(v); /* where no code is, it faults */
 		else

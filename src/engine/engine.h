@@ -30,6 +30,7 @@ enum engine_place {
 	AT_STEP,    /* in the program's own code: the state is the program's */
 	AT_ENGINE,  /* anywhere else in the engine: let it go on */
 	AT_GUARDED, /* in guest_copy: a fault goes to engine_guard_exit() */
+	AT_MISS,    /* on its way back into a block, whose state it has half */
 	AT_DELIVER, /* the trap of engine_deliver_trap(): state is in vcpu */
 };
 enum engine_place engine_place(const struct vcpu *v, uint64_t rip);
@@ -104,6 +105,9 @@ int64_t engine_guest_call(struct vcpu *v, int64_t nr, const uint64_t args[6]);
 /* Copies between guest memory and the engine's; the number of bytes that
  * could not be copied (a fault stops it). */
 uint64_t guest_copy(void *to, const void *from, uint64_t len);
+
+/* Four words, aligned or not, each read at once. 0, or not: a fault. */
+uint64_t guest_words(uint64_t to[4], const void *from);
 
 /* The system call at .pc, counted. */
 void engine_syscall(struct vcpu *v);
@@ -203,7 +207,12 @@ struct engine {
 	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;
-	uint32_t flags; /* WIRE_RUN_* */
+	uint32_t flags;	  /* WIRE_RUN_* */
+	uint32_t replays; /* a recording: replay.c */
+	/* Where code comes from; NULL: from memory. (block.h) */
+	unsigned (*fetch)(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
+	void *fetch_ctx;
+	struct tapes *tapes; /* owned by the recorder: record/collect.c */
 };
 
 /* Broken invariant: one line on stderr, then SIGABRT by default. */

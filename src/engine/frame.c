@@ -25,7 +25,7 @@ int frame_on_altstack(const struct vcpu *v, uint64_t sp)
 	return within_altstack(v, sp);
 }
 
-static uint32_t fp_length(const uint8_t *fp)
+uint32_t frame_fp_length(const uint8_t *fp)
 {
 	uint32_t magic, len;
 
@@ -119,7 +119,7 @@ static void reset_fp(uint8_t *fp)
 		return;
 	memcpy(fp + FP_FCW, &fcw, sizeof fcw);
 	memcpy(fp + FP_MXCSR, &mxcsr, sizeof mxcsr);
-	if (fp_length(fp) == FP_LEGACY_SIZE)
+	if (frame_fp_length(fp) == FP_LEGACY_SIZE)
 		return;
 	memcpy(&bv, fp + FP_XSTATE_BV, sizeof bv);
 	bv &= 1ull << PKRU_BIT;
@@ -157,7 +157,7 @@ int frame_push(struct caught *c, const struct sig_action *act,
 {
 	struct vcpu *v = c->v;
 	uint8_t *native_fp = (void *)c->uc->context.fpstate;
-	uint32_t fp_len = fp_length(native_fp);
+	uint32_t fp_len = frame_fp_length(native_fp);
 	struct sig_frame f;
 	uint64_t fp, at;
 

@@ -8,6 +8,8 @@
 
 #define LABEL(name) \
 	extern const uint8_t name[] __attribute__((visibility("hidden")))
+LABEL(engine_check_back);
+LABEL(engine_check_end);
 LABEL(engine_call_check);
 LABEL(engine_call_end);
 LABEL(engine_call_abort);
@@ -19,6 +21,8 @@ LABEL(engine_resume);
 LABEL(guest_copy_begin);
 LABEL(guest_copy_end);
 LABEL(guest_copy_fault);
+LABEL(guest_words_begin);
+LABEL(guest_words_end);
 LABEL(signal_return_check);
 LABEL(signal_return_end);
 LABEL(signal_return_abort);
@@ -43,10 +47,13 @@ enum engine_place engine_place(const struct vcpu *v, uint64_t rip)
 	    within(rip, signal_return_check, signal_return_end) ||
 	    within(rip, step_enter_begin, step_enter_iret + 1))
 		return AT_WINDOW;
-	if (within(rip, guest_copy_begin, guest_copy_end))
+	if (within(rip, guest_copy_begin, guest_copy_end) ||
+	    within(rip, guest_words_begin, guest_words_end))
 		return AT_GUARDED;
 	if (rip == (uint64_t)engine_deliver_insn)
 		return AT_DELIVER;
+	if (within(rip, engine_check_back, engine_check_end))
+		return AT_MISS;
 	return AT_ENGINE;
 }
 

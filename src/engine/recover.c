@@ -93,7 +93,11 @@ static void apply(const struct vcpu *v, const struct place *p, int64_t *gregs)
 	if (what & SIDE_RCX)
 		gregs[GREG_RCX] = (int64_t)v->spill[SPILL_RCX];
 	if (what & SIDE_REG)
-		gregs[greg_of[p->point.reg]] = (int64_t)v->spill[SPILL_ANY];
+		gregs[greg_of[p->point.reg & 15]] =
+		    (int64_t)v->spill[SPILL_ANY];
+	if (what & SIDE_REG && p->point.reg >> 4)
+		gregs[greg_of[p->point.reg >> 4]] =
+		    (int64_t)v->spill[SPILL_MORE];
 	if (what & SIDE_FLAGS)
 		restore_flags(v, gregs);
 	if (what & SIDE_UNPUSH)
@@ -110,7 +114,9 @@ static void take_back(struct vcpu *v, const struct block *b, unsigned insn)
 	struct plan plan;
 	unsigned first = 0, end = 0;
 
-	block_form(&g, b->pc, b->pc + b->guest_len, BLOCK_STEPS_POPF);
+	block_form(&g, b->pc,
+		   &(struct block_how){.limit = b->pc + b->guest_len,
+				       .flags = BLOCK_STEPS_POPF});
 	count_plan(&g, &plan);
 	while (end < g.n && end <= insn) {
 		first = end;
@@ -155,9 +161,13 @@ int engine_recover_now(struct vcpu *v, int64_t gregs[GREG_MAX])
 
 	if (!b)
 		return -1;
-	if (v->engine->flags & WIRE_RUN_COUNT && rip >= b->counted) {
-		v->budget = 0;
-		return -1;
+	if (v->engine->flags & (WIRE_RUN_COUNT | WIRE_RUN_RECORD)) {
+		if (rip >= b->counted) {
+			if (v->budget >= 0)
+				vcpu_set_budget(v, 0);
+			return -1;
+		}
+		v->budget--; /* it has arrived */
 	}
 	apply(v, &p, gregs);
 	return 0;

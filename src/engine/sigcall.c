@@ -7,6 +7,7 @@
 
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
+#include "engine/tape.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -335,6 +336,8 @@ int64_t call_sigreturn(struct vcpu *v)
 	if (get(&uc, v->gpr[RSP], sizeof uc) < 0)
 		return bad_frame(v);
 	signal_get_state(v, before.gregs);
+	if (v->tape)
+		tape_note(v, WIRE_STATE_RETURN, v->pc, 0);
 	restore(v, &uc);
 	signal_recheck(v);
 	make_native(v, &uc, &native);

@@ -27,6 +27,7 @@
 
 #include "engine/place.h"
 #include "engine/sighand.h"
+#include "engine/tape.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -162,6 +163,9 @@ static void end_process(struct caught *c, const struct sig_info *info)
 	struct vcpu *v = c->v;
 	int sig = info->signo;
 
+	if (v->tape)
+		tape_end(v, WIRE_END_SIGNAL, (void *)c->uc->context.fpstate,
+			 frame_fp_length((void *)c->uc->context.fpstate));
 	freeze_others(v);
 	native_mask(SIG_BLOCK_, SIG_BIT(sig));
 	sighand_default(sig);
@@ -193,9 +197,12 @@ static int deliver_by(struct caught *c, const struct sig_action *act,
 		      const struct sig_info *info)
 {
 	struct wire_run *run = c->v->engine->run;
+	uint64_t pc = c->v->pc;
 
 	if (frame_push(c, act, info) < 0)
 		return -1;
+	if (c->v->tape)
+		tape_note(c->v, WIRE_STATE_SIGNAL, pc, info);
 	if (run) {
 		engine_count(&run->stats.signals, 1);
 		engine_count(&run->stats.exits[WIRE_EXIT_SIGNAL], 1);
@@ -281,6 +288,8 @@ static void show_restart(struct vcpu *v, const int64_t *g)
 	if (!place_is_call((uint64_t)g[GREG_RIP]) ||
 	    (uint64_t)g[GREG_RCX] != place_call_end())
 		return;
+	if (v->tape)
+		tape_note(v, WIRE_STATE_STEP, v->pc, 0);
 	v->gpr[RCX] = v->pc + SYSCALL_LEN;
 	v->gpr[R11] = v->rflags;
 	if (g[GREG_RAX] == NR_RESTART)
@@ -355,6 +364,8 @@ static void arrived(struct caught *c, enum engine_place at)
 		signal_deliver(c, c->info);
 	} else {
 		hold(c);
+		if (at == AT_MISS && c->v->budget > 0)
+			vcpu_set_budget(c->v, 0);
 	}
 }
 

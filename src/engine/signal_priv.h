@@ -42,6 +42,8 @@ void signal_deliver_fault(struct caught *c, const struct sig_info *info);
  * written. The state in the vcpu is then the handler's. */
 int frame_push(struct caught *c, const struct sig_action *act,
 	       const struct sig_info *info);
+/* Bytes of the extended registers in a frame; 0 if there are none. */
+uint32_t frame_fp_length(const uint8_t *fp);
 /* Is sp on the program's alternate stack? */
 int frame_on_altstack(const struct vcpu *v, uint64_t sp);
 

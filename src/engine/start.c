@@ -4,6 +4,7 @@
 #include "engine/cache.h"
 #include "engine/engine.h"
 #include "engine/space.h"
+#include "engine/tape.h"
 #include "inside/sys.h"
 #include "x86/decode.h"
 
@@ -11,6 +12,7 @@ extern const uint8_t hark_entry[] __attribute__((visibility("hidden")));
 extern const uint8_t hark_image_end[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_leave[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_miss[] __attribute__((visibility("hidden")));
+extern const uint8_t engine_check[] __attribute__((visibility("hidden")));
 _Noreturn void engine_begin(struct vcpu *v);
 
 enum { ERR_NOMEM = 12, HINT_BELOW = 0x60000000 };
@@ -66,6 +68,7 @@ void vcpu_prepare(struct vcpu *v, struct engine *e)
 	v->stack = (uint64_t)v + SLOT_SIZE;
 	v->leave = (uint64_t)engine_leave;
 	v->miss = (uint64_t)engine_miss;
+	v->check = (uint64_t)engine_check;
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 }
 
@@ -91,6 +94,11 @@ int engine_start(struct wire_slot *slot)
 	if (!v)
 		return ERR_NOMEM;
 	vcpu_prepare(v, e);
+	if (e->flags & WIRE_RUN_RECORD) {
+		if (tape_start_process(e) != 0)
+			return ERR_NOMEM;
+		tape_new_thread(v, 0, WIRE_START_PROGRAM);
+	}
 	set_state(v, &slot->regs);
 	engine_count(&e->run->stats.processes, 1);
 	engine_count(&e->run->stats.threads, 1);

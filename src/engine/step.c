@@ -14,6 +14,7 @@
 
 #include "engine/plan.h"
 #include "engine/space.h"
+#include "engine/tape.h"
 #include "inside/mem.h"
 
 enum { RSP = 4 };
@@ -68,6 +69,8 @@ void step_native(struct vcpu *v)
 	unsigned skip;
 	enum step_kind kind = kind_of(v, &skip);
 
+	if (v->tape && (kind != STEP_CALLS || skip != 0))
+		tape_note(v, WIRE_STATE_STEP, v->pc, 0);
 	if (kind == STEP_CALLS) { /* T2 */
 		v->pc += skip;
 		engine_syscall(v);

@@ -7,6 +7,7 @@
 #include "engine/call_priv.h"
 
 #include "engine/signal_priv.h"
+#include "engine/tape.h"
 
 enum call_kind {
 	CALL_PASS,
@@ -179,6 +180,8 @@ static int64_t call_by_kind(struct vcpu *v, const struct call *c)
 
 void syscall_finish(struct vcpu *v, int64_t answer)
 {
+	if (v->tape)
+		tape_call(v, answer);
 	v->gpr[RAX] = (uint64_t)answer;
 	v->gpr[RCX] = v->pc + SYSCALL_LEN;
 	v->gpr[R11] = v->rflags | (v->stepping & STEP_TRAP ? FLAG_TF : 0);

@@ -19,6 +19,7 @@
 #include "engine/plan.h"
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
+#include "engine/tape.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -54,7 +55,7 @@ static int64_t map_slots(struct engine *e, uint64_t len)
 
 	if (e->slot_hint == 0)
 		e->slot_hint = e->image_start - (1ull << 32);
-	for (int i = 0; i < TRIES && e->slot_hint > (1ull << 32); i++) {
+	for (int i = 0; i < TRIES && e->slot_hint > len; i++) {
 		e->slot_hint = (e->slot_hint - len) & ~(SLOT_SIZE - 1ull);
 		at = sys_map(e->slot_hint, len, rw,
 			     SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
@@ -71,6 +72,27 @@ static int64_t map_slots(struct engine *e, uint64_t len)
 	return (int64_t)(((uint64_t)at + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1ull));
 }
 
+/* From one slot to the next: with a shadow behind it if it is recorded, and
+ * something behind that, since operands may hang over. */
+static uint64_t slot_stride(const struct engine *e)
+{
+	return e->flags & WIRE_RUN_RECORD
+		   ? SLOT_SIZE + WIRE_SHADOW_SIZE + SLOT_SIZE
+		   : SLOT_SIZE;
+}
+
+/* A shadow is not inherited (a child's begins empty), not worth huge pages,
+ * and not for core files. */
+static void prepare_shadow(uint64_t slot)
+{
+	static const uint8_t advice[] = {18, 15, 16};
+	uint64_t at = slot + SLOT_SIZE;
+
+	for (unsigned i = 0; i < sizeof advice; i++)
+		sys_call3(SYS_NR_MADVISE, at, WIRE_SHADOW_SIZE + SLOT_SIZE,
+			  advice[i]);
+}
+
 static void push_free(struct engine *e, struct vcpu *v)
 {
 	v->free = __atomic_load_n(&e->free_slots, __ATOMIC_RELAXED);
@@ -84,15 +106,20 @@ static void more_slots(struct engine *e)
 {
 	enum { AT_ONCE = 64 };
 	uint64_t n = e->n_slots == 0 ? 1 : e->n_slots;
+	uint64_t stride = slot_stride(e);
 	int64_t at;
 
 	if (n > AT_ONCE)
 		n = AT_ONCE;
-	at = map_slots(e, n * SLOT_SIZE);
+	if (stride != SLOT_SIZE)
+		n = 1;
+	at = map_slots(e, n * stride);
 	if (sys_failed(at))
 		return;
+	if (stride != SLOT_SIZE)
+		prepare_shadow((uint64_t)at);
 	for (uint64_t i = 0; i < n; i++) {
-		struct vcpu *v = (void *)((uint64_t)at + i * SLOT_SIZE);
+		struct vcpu *v = (void *)((uint64_t)at + i * stride);
 
 		v->next = e->vcpus;
 		__atomic_store_n(&e->vcpus, v, __ATOMIC_RELEASE);
@@ -296,6 +323,8 @@ static void child_of_fork(struct vcpu *v, const struct birth *p)
 		e->no_new_code = 0;
 	v->call_dispatch = 0;
 	v->is_vfork = v->is_process = 0;
+	if (v->tape)
+		tape_forked(v);
 	signal_recheck(v);
 	if (p->stack != 0)
 		v->gpr[RSP] = p->stack;
@@ -331,6 +360,8 @@ static int copy_state(struct vcpu *child, const struct vcpu *v,
 		      const struct birth *p)
 {
 	vcpu_prepare(child, v->engine);
+	if (v->tape)
+		tape_new_thread(child, v, WIRE_START_THREAD);
 	child->tid = 0; /* until it has begun */
 	memcpy(child->gpr, v->gpr, sizeof child->gpr);
 	child->gpr[RAX] = 0;
@@ -432,6 +463,8 @@ int64_t call_exit(struct vcpu *v, const struct call *c)
 	if (begin_quiet(v, SIG_ALL) < 0)
 		return ENGINE_ABORTED;
 	thread_count(v);
+	if (v->tape)
+		tape_end(v, WIRE_END_THREAD, 0, 0);
 	if (v->is_vfork)
 		end_simply(c);
 	end_with_slot(v, c);
@@ -441,12 +474,16 @@ int64_t call_exit(struct vcpu *v, const struct call *c)
 int64_t call_exit_group(struct vcpu *v, const struct call *c)
 {
 	if (!v->is_process) {
+		if (v->tape)
+			tape_end(v, WIRE_END_PROCESS, 0, 0);
 		count_all(v->engine);
 		end_simply(c);
 	}
 	if (begin_quiet(v, SIG_ALL) < 0)
 		return ENGINE_ABORTED;
 	thread_count(v);
+	if (v->tape)
+		tape_end(v, WIRE_END_PROCESS, 0, 0);
 	if (v->is_vfork)
 		end_simply(c);
 	end_with_slot(v, c);

@@ -24,48 +24,30 @@
  * T2  Whatever faults does so at a host instruction whose state is the
  *     program's before the instruction, but for what the side table undoes.
  * T3  A rel32 that will be patched lies in one aligned word. */
-#include "engine/translate.h"
+#include "engine/translate_priv.h"
 
-#include "engine/block.h"
-#include "engine/plan.h"
-#include "x86/emit.h"
+#include "engine/tape.h"
 #include "x86/live.h"
 #include "x86/relocate.h"
 
 enum {
-	ROOM = 16384, /* more than any block takes, hot and cold together */
-	SIDE_MAX = BLOCK_MAX * 24 + 64,
+	ROOM = 65536, /* more than any block takes, hot and cold together */
 	STUB_LEN = 21,
-};
-
-struct work {
-	struct engine *e;	    /* borrowed */
-	struct region *region;	    /* borrowed */
-	struct guest_block *g;	    /* borrowed */
-	const struct guest_insn *i; /* borrowed: being translated */
-	uint64_t pc;		    /* of it */
-	uint32_t number;	    /* that the block will have */
-	struct x86_buf hot;
-	uint64_t piece; /* where the piece began */
-	uint8_t points; /* written for it */
-	unsigned side_at, piece_at;
-	uint8_t side[SIDE_MAX];
-	/* Only with an instrument: */
-	struct plan *plan;		/* borrowed */
-	uint16_t flags_live[BLOCK_MAX]; /* before each instruction */
 };
 
 /* -- Pieces and points ----------------------------------------------------- */
 
-static void piece_begin(struct work *w)
+void piece_begin(struct work *w)
 {
 	w->piece = emit_pc(&w->hot);
 	w->piece_at = w->side_at;
 	w->points = 0;
 	w->side_at += 2;
+	if (w->temp[0] != X86_NOREG || w->rcx_held)
+		point_borrowed(w);
 }
 
-static void piece_end(struct work *w, unsigned guest_len)
+void piece_end(struct work *w, unsigned guest_len)
 {
 	uint64_t len = emit_pc(&w->hot) - w->piece;
 
@@ -76,8 +58,7 @@ static void piece_end(struct work *w, unsigned guest_len)
 	w->side[w->piece_at + 1] = (uint8_t)len;
 }
 
-/* From the next host instruction on, `what` holds. */
-static void point_reg(struct work *w, unsigned what, unsigned reg)
+void point_reg(struct work *w, unsigned what, unsigned reg)
 {
 	uint8_t *count = &w->side[w->piece_at + 2];
 	uint8_t *p;
@@ -95,11 +76,6 @@ static void point_reg(struct work *w, unsigned what, unsigned reg)
 	w->side_at += 3;
 }
 
-static void point(struct work *w, unsigned what)
-{
-	point_reg(w, what, 0);
-}
-
 static void point_pc(struct work *w, uint64_t pc)
 {
 	point(w, SIDE_PC);
@@ -107,14 +83,9 @@ static void point_pc(struct work *w, uint64_t pc)
 	w->side_at += sizeof pc;
 }
 
-static struct x86_mem spill(unsigned n)
-{
-	return x86_mem_seg(X86_GS, VCPU_SPILL + 8 * (int)n);
-}
-
 /* -- Cold parts ------------------------------------------------------------ */
 
-static uint8_t *take_cold(struct work *w, unsigned len)
+uint8_t *take_cold(struct work *w, unsigned len)
 {
 	w->region->cold -= len;
 	w->hot.end = (uint8_t *)w->region->cold;
@@ -141,6 +112,12 @@ static uint64_t put_stub(struct work *w, uint32_t number)
 }
 _Static_assert(EXIT_LINK == 0 && VCPU_REASON == VCPU_ARG + 4, "put_stub");
 
+/* Recorded or replayed: the count is of wire/record.h. */
+static int is_taped(const struct engine *e)
+{
+	return (e->flags & WIRE_RUN_RECORD) != 0 || e->replays;
+}
+
 /* A new exit to target; its rel32 is the last four bytes of the instruction
  * that `put` is about to write, or was. */
 static struct exit *new_exit(struct work *w, uint64_t target)
@@ -153,6 +130,9 @@ static struct exit *new_exit(struct work *w, uint64_t target)
 	x = cache_exit(w->e->cache, number);
 	x->target = target;
 	x->stub = put_stub(w, number);
+	/* With nothing but counts of entries, every entry counts. */
+	x->counts = !is_taped(w->e) || (w->i && target <= w->pc && w->branches);
+	x->lonely = w->lonely;
 	return x;
 }
 
@@ -166,7 +146,7 @@ static uint64_t put_constant(struct work *w, uint64_t value)
 
 /* -- Ways out -------------------------------------------------------------- */
 
-static void put_jmp(struct work *w, uint64_t target)
+void put_jmp(struct work *w, uint64_t target)
 {
 	struct exit *x = new_exit(w, target);
 
@@ -202,8 +182,7 @@ static void put_loop(struct work *w, uint64_t target)
 	emit_bind(&w->hot, &over);
 }
 
-/* vcpu.pc = pc; reason; leave. */
-static void put_leave(struct work *w, uint64_t pc, enum vcpu_exit why)
+void put_leave(struct work *w, uint64_t pc, enum vcpu_exit why)
 {
 	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_PC),
 		(uint32_t)pc);
@@ -237,7 +216,7 @@ static void put_call(struct work *w, uint64_t target)
 	x->site = emit_pc(&w->hot) - 4;
 }
 
-static void put_spills(struct work *w)
+void put_spills(struct work *w)
 {
 	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_SOURCE),
 		(int32_t)w->number);
@@ -245,8 +224,7 @@ static void put_spills(struct work *w)
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
 }
 
-/* r10 is the target; both are spilled. */
-static void put_look_up(struct work *w)
+void put_look_up(struct work *w)
 {
 	const struct cache *c = w->e->cache;
 	/* pext rcx, r10, [disp32] */
@@ -345,7 +323,7 @@ static void put_moved(struct work *w)
 	}
 }
 
-static void put_copy(struct work *w)
+void put_copy(struct work *w)
 {
 	const struct x86_insn *x = &w->i->x;
 	uint64_t operand;
@@ -392,24 +370,87 @@ static void put_popf(struct work *w)
 	emit_plain(b, EMIT_POPF);
 }
 
-static void put_insn(struct work *w)
+/* Instructions with memory: as they are, recorded, or replayed. */
+static void put_memory(struct work *w)
 {
-	const uint8_t *code = w->g->bytes + w->i->off;
-	uint64_t target = 0;
-
-	if (w->i->treat != TREAT_STEP && x86_is_direct(&w->i->x))
-		target = x86_target(code, &w->i->x, w->pc);
-	switch ((enum treat)w->i->treat) {
-	case TREAT_COPY:
-	case TREAT_TRAP:
+	if (w->e->replays)
+		put_alone(w);
+	else if (w->e->flags & WIRE_RUN_RECORD)
+		put_mirrored(w);
+	else
 		put_copy(w);
-		break;
+}
+
+static void put_calling(struct work *w, uint64_t target)
+{
+	if (w->e->replays)
+		put_alone_call(w, target);
+	else if (w->e->flags & WIRE_RUN_RECORD)
+		put_mirrored_call(w, target);
+	else
+		put_call(w, target);
+}
+
+static void put_returning(struct work *w)
+{
+	if (w->e->replays)
+		put_alone_ret(w);
+	else if (w->e->flags & WIRE_RUN_RECORD)
+		put_mirrored_ret(w);
+	else
+		put_ret(w);
+}
+
+static void put_going(struct work *w, int is_call)
+{
+	if (w->e->replays)
+		put_alone_indirect(w, is_call);
+	else if (w->e->flags & WIRE_RUN_RECORD)
+		put_mirrored_indirect(w, is_call);
+	else
+		put_indirect(w, is_call);
+}
+
+/* The CPU does it, the engine looks at what came of it; in replay the log
+ * knows. */
+static void put_looked_at(struct work *w, enum vcpu_exit why)
+{
+	if (!w->e->replays) {
+		put_copy(w);
+		point(w, SIDE_NEXT);
+	}
+	put_leave(w, w->pc, why);
+}
+
+static void put_branch(struct work *w, uint64_t target)
+{
+	w->branches = 1;
+	switch ((enum treat)w->i->treat) {
 	case TREAT_JCC:
 		put_jcc(w, target);
 		break;
 	case TREAT_LOOP:
 		put_loop(w, target);
 		break;
+	case TREAT_JMP:
+		put_jmp(w, target);
+		break;
+	case TREAT_CALL:
+		put_calling(w, target);
+		break;
+	case TREAT_RET:
+		put_returning(w);
+		break;
+	default:
+		put_going(w, w->i->treat == TREAT_CALL_IND);
+		break;
+	}
+	w->branches = 0;
+}
+
+static void put_odd(struct work *w)
+{
+	switch ((enum treat)w->i->treat) {
 	case TREAT_RDGS:
 		emit_rm(&w->hot, EMIT_MOV, w->i->x.rex & 8 ? 8 : 4, w->i->x.rm,
 			x86_mem_seg(X86_GS, VCPU_GS));
@@ -417,34 +458,51 @@ static void put_insn(struct work *w)
 	case TREAT_POPF:
 		put_popf(w);
 		break;
-	case TREAT_JMP:
-		put_jmp(w, target);
-		break;
-	case TREAT_CALL:
-		put_call(w, target);
-		break;
-	case TREAT_RET:
-		put_ret(w);
-		break;
-	case TREAT_JMP_IND:
-		put_indirect(w, 0);
-		break;
-	case TREAT_CALL_IND:
-		put_indirect(w, 1);
-		break;
 	case TREAT_SYSCALL:
 		put_leave(w, w->pc, EXIT_SYSCALL);
 		break;
 	case TREAT_X87:
-		put_copy(w);
-		point(w, SIDE_NEXT);
-		put_leave(w, w->pc, EXIT_X87);
+		put_looked_at(w, EXIT_X87);
 		break;
-	case TREAT_STEP:
-	case TREAT_MAX:
+	case TREAT_RESULT:
+		put_looked_at(w, EXIT_RESULT);
+		break;
+	case TREAT_STATE:
+		put_looked_at(w, EXIT_STATE);
+		break;
+	case TREAT_STRING:
+		put_leave(w, w->pc, EXIT_STRING);
+		break;
+	case TREAT_TRAP:
+		if (w->e->replays)
+			put_leave(w, w->pc, EXIT_TRAP);
+		else
+			put_copy(w);
+		break;
+	default:
 		put_leave(w, w->pc, EXIT_STEP);
 		break;
 	}
+}
+
+static void put_insn(struct work *w)
+{
+	const uint8_t *code = w->g->bytes + w->i->off;
+	unsigned treat = w->i->treat;
+
+	if (treat == TREAT_COPY) {
+		put_memory(w);
+		return;
+	}
+	if (treat != TREAT_CALL && treat != TREAT_RET)
+		put_give_back(w);
+	if (treat == TREAT_JCC || treat == TREAT_LOOP ||
+	    (treat >= TREAT_JMP && treat <= TREAT_CALL_IND))
+		put_branch(w, x86_is_direct(&w->i->x)
+				  ? x86_target(code, &w->i->x, w->pc)
+				  : 0);
+	else
+		put_odd(w);
 }
 
 /* al, ah -> flags; rax = what it was. 1 + 127 overflows. */
@@ -461,20 +519,29 @@ static void put_flags_back(struct work *w)
 
 /* -- What an instrument planned -------------------------------------------- */
 
-/* A handler may look at the flags when an instruction faults. */
+/* Counting shows a handler the flags as they are when an instruction faults;
+ * recording only those that the program itself will look at. */
 static void find_live(struct work *w)
 {
 	struct x86_live live = x86_live_all();
+	unsigned how = w->plan ? X86_LIVE_AT_FAULTS : 0;
+	uint16_t used = 0;
 
 	for (unsigned k = w->g->n; k-- > 0;) {
 		const struct guest_insn *i = &w->g->insns[k];
 
-		if (i->treat == TREAT_STEP)
+		if (i->treat == TREAT_STEP) {
 			live = x86_live_all();
-		else
-			live = x86_live_before(&i->x, live, x86_live_all(),
-					       X86_LIVE_AT_FAULTS);
+			used = X86_LIVE_GPRS;
+		} else {
+			live =
+			    x86_live_before(&i->x, live, x86_live_all(), how);
+			if (i->treat == TREAT_JCC || i->treat == TREAT_LOOP)
+				used = 0; /* a run ends */
+			used |= (uint16_t)(i->x.gpr_read | i->x.gpr_write);
+		}
 		w->flags_live[k] = live.flags & X86_FLAGS_STATUS;
+		w->used_ahead[k] = used;
 	}
 }
 
@@ -511,38 +578,44 @@ static void put_run(struct work *w, unsigned first)
 	piece_end(w, 0);
 }
 
+static void put_budget_quietly(struct work *w, struct x86_mem at)
+{
+	static const uint8_t jrcxz_5[2] = {0xe3, 5};
+	struct emit_label out = {0};
+
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, at);
+	point(w, SIDE_RCX);
+	emit_bytes(&w->hot, jrcxz_5, sizeof jrcxz_5);
+	emit_jmp_label(&w->hot, &out); /* 5 bytes; rcx is not 0 */
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	point(w, 0);
+	put_leave(w, w->g->pc, EXIT_BUDGET);
+	emit_bind(&w->hot, &out);
+	point(w, SIDE_RCX);
+	emit_rm(&w->hot, EMIT_LEA, 8, X86_RCX, x86_mem_at(X86_RCX, -1));
+	emit_mr(&w->hot, EMIT_MOV, 8, at, X86_RCX);
+	w->counted = emit_pc(&w->hot);
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+}
+
 /* One exit for all who want the thread out: the budget. A signal that arrives
- * in this piece finds the thread at the block's start. */
+ * before it has been counted down finds the thread at the block's start. */
 static void put_budget(struct work *w)
 {
 	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_BUDGET);
 	struct emit_label go_on = {0};
-	uint8_t jrcxz_5[2] = {0xe3, 5};
 
 	piece_begin(w);
-	if (w->flags_live[0] == 0) {
-		emit_mi(&w->hot, EMIT_SUB, 8, at, 1);
-		emit_jcc8_label(&w->hot, X86_CC_NS, &go_on);
+	if (w->flags_live[0] != 0) {
+		put_budget_quietly(w, at);
 	} else {
-		struct emit_label out = {0};
-
-		emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
-		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, at);
-		point(w, SIDE_RCX);
-		emit_bytes(&w->hot, jrcxz_5, sizeof jrcxz_5);
-		emit_jmp_label(&w->hot, &out); /* 5 bytes; rcx is not 0 */
-		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
-		point(w, 0);
+		emit_mi(&w->hot, EMIT_SUB, 8, at, 1);
+		w->counted = emit_pc(&w->hot);
+		emit_jcc8_label(&w->hot, X86_CC_NS, &go_on);
 		put_leave(w, w->g->pc, EXIT_BUDGET);
-		emit_bind(&w->hot, &out);
-		point(w, SIDE_RCX);
-		emit_rm(&w->hot, EMIT_LEA, 8, X86_RCX, x86_mem_at(X86_RCX, -1));
-		emit_mr(&w->hot, EMIT_MOV, 8, at, X86_RCX);
-		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+		emit_bind(&w->hot, &go_on);
 	}
-	if (w->flags_live[0] == 0)
-		put_leave(w, w->g->pc, EXIT_BUDGET);
-	emit_bind(&w->hot, &go_on);
 	piece_end(w, 0);
 }
 
@@ -600,6 +673,7 @@ static uint64_t put_stale(struct work *w)
 	enum { LEN = 80 };
 	uint8_t *at = take_cold(w, LEN);
 	struct work cold = {
+	    .temp = {X86_NOREG, X86_NOREG},
 	    .hot = {
 		.start = at, .at = at, .end = at + LEN, .pc = (uint64_t)at}};
 
@@ -629,13 +703,24 @@ static unsigned put_compare(struct work *w, unsigned at, uint64_t stale)
 	return width;
 }
 
+/* E2 of tape.h: the dispatcher brings the thread up to date. */
+static void put_epoch(struct work *w, uint64_t stale)
+{
+	piece_begin(w);
+	point(w, SIDE_FLAGS);
+	emit_mi(&w->hot, EMIT_CMP, 4, x86_mem_seg(X86_GS, VCPU_EPOCH),
+		(int32_t)w->epoch);
+	emit_jcc(&w->hot, X86_CC_B, stale);
+	piece_end(w, 0);
+}
+
 /* Compares the code with what was translated. Flags are kept in rax, rax in
  * the vcpu. */
-static void put_check(struct work *w)
+static void put_check(struct work *w, int compare)
 {
 	enum { IN_A_PIECE = 12 };
 	uint64_t stale = put_stale(w);
-	unsigned at = 0;
+	unsigned at = compare ? 0 : w->g->seen;
 
 	piece_begin(w);
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), X86_RAX);
@@ -643,6 +728,8 @@ static void put_check(struct work *w)
 	point_reg(w, SIDE_REG, X86_RAX);
 	emit_setcc_r(&w->hot, X86_CC_O, X86_RAX);
 	piece_end(w, 0);
+	if (w->epoch != 0)
+		put_epoch(w, stale);
 	while (at < w->g->seen) {
 		piece_begin(w);
 		point(w, SIDE_FLAGS);
@@ -660,6 +747,7 @@ static void put_all(struct work *w)
 	unsigned run = w->plan ? 0 : BLOCK_MAX; /* the next one begins there */
 
 	for (unsigned k = 0; k < g->n; k++) {
+		w->k = k;
 		w->i = &g->insns[k];
 		w->pc = g->pc + w->i->off;
 		if (k == run) {
@@ -672,6 +760,7 @@ static void put_all(struct work *w)
 	}
 	if (last < TREAT_JMP || last == TREAT_TRAP) {
 		piece_begin(w);
+		put_give_back(w);
 		put_jmp(w, g->pc + g->len);
 		piece_end(w, 0);
 	}
@@ -731,12 +820,47 @@ static void begin(struct work *w)
 				  .pc = r->hot};
 }
 
+static unsigned block_flags(const struct engine *e,
+			    const struct translate_how *how)
+{
+	unsigned flags = how->block_flags;
+
+	if (e->flags & WIRE_RUN_COUNT || is_taped(e))
+		flags |= BLOCK_STEPS_POPF;
+	if (is_taped(e))
+		flags |= BLOCK_RECORDED;
+	return flags;
+}
+
+/* What instruments want in front of the block. */
+static void put_front(struct work *w, struct plan *plan)
+{
+	struct engine *e = w->e;
+
+	if (e->flags & WIRE_RUN_COUNT) {
+		w->plan = plan;
+		count_plan(w->g, plan);
+	}
+	if (!w->plan && !is_taped(e))
+		return;
+	find_live(w);
+	put_budget(w);
+}
+
 uint32_t translate(struct engine *e, const struct translate_how *how)
 {
 	struct guest_block g;
 	struct plan plan;
-	struct work w = {.e = e, .g = &g};
-	uint64_t room, entry, counted, lead = 0;
+	struct work w = {.e = e,
+			 .g = &g,
+			 .temp = {X86_NOREG, X86_NOREG},
+			 .lonely = how->lonely};
+	struct block_how form = {.limit = how->limit,
+				 .stop = how->stop,
+				 .flags = block_flags(e, how),
+				 .fetch = e->fetch,
+				 .ctx = e->fetch_ctx};
+	uint64_t room, entry, plain, lead = 0;
 	struct block *b;
 	uint32_t number;
 
@@ -745,34 +869,31 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 		return 0;
 	w.number = e->cache->blocks.n + 1;
 	room = w.region->cold - w.region->hot;
-	block_form(&g, how->pc, how->limit,
-		   how->block_flags |
-		       (e->flags & WIRE_RUN_COUNT ? BLOCK_STEPS_POPF : 0u));
+	block_form(&g, how->pc, &form);
+	if (e->tapes)
+		w.epoch = tape_code(e, how->pc, g.bytes, g.seen);
 	begin(&w);
 	if (how->indirect)
 		lead = put_lead(&w, how->pc);
 	entry = emit_pc(&w.hot);
-	if (how->kind == BLOCK_CHECKED)
-		put_check(&w);
-	if (e->flags & WIRE_RUN_COUNT) {
-		w.plan = &plan;
-		count_plan(&g, &plan);
-		find_live(&w);
-		put_budget(&w);
-	}
-	counted = emit_pc(&w.hot);
+	put_front(&w, &plan);
+	plain = emit_pc(&w.hot);
+	if (how->kind == BLOCK_CHECKED || w.epoch != 0)
+		put_check(&w, how->kind == BLOCK_CHECKED);
 	put_all(&w);
 	b = finish(&w, how->pc, &number);
 	if (!b || (how->kind == BLOCK_CHECKED && keep_bytes(e->cache, b, &g)))
 		return 0;
 	b->entry = entry;
-	b->counted = counted;
+	b->plain = plain;
+	b->counted = w.counted;
 	b->indirect = lead;
 	b->guest_len = (uint16_t)g.len;
 	b->seen_len = (uint16_t)g.seen;
 	b->n_insns = (uint16_t)g.n;
 	b->state = (uint8_t)how->kind;
-	cache_insert(e->cache, number);
+	if (!how->lonely)
+		cache_insert(e->cache, number);
 	room -= w.region->cold - w.region->hot;
 	e->cache->used += room;
 	count(e, b, room);
@@ -782,7 +903,9 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 /* A lead of its own, for a block that was made without one. */
 int translate_indirect(struct engine *e, struct block *b)
 {
-	struct work w = {.e = e, .region = &e->cache->regions[b->region]};
+	struct work w = {.e = e,
+			 .temp = {X86_NOREG, X86_NOREG},
+			 .region = &e->cache->regions[b->region]};
 	uint64_t entry;
 	uint32_t number;
 

@@ -10,6 +10,8 @@ struct translate_how {
 	uint8_t kind;	    /* BLOCK_LIVE or BLOCK_CHECKED */
 	uint8_t indirect;   /* with an indirect entry */
 	uint8_t block_flags;
+	uint8_t lonely; /* it is not found, and its exits are not linked */
+	uint64_t stop;	/* it ends before this instruction; 0: no matter */
 };
 
 /* Translates the superblock at pc and inserts it. Its number; 0: there is no
@@ -35,7 +37,8 @@ enum { SIDE_POINTS = 0x80, SIDE_LEN = 0x0f };
 struct side_point {
 	uint8_t off;
 	uint8_t what; /* SIDE_* */
-	uint8_t reg;  /* SIDE_REG: which is in spill[SPILL_ANY] */
+	uint8_t reg;  /* SIDE_REG: which is in spill[SPILL_ANY]; above it,
+		       * if not 0, which is in spill[SPILL_MORE] */
 };
 enum {		     /* what */
        SIDE_R10 = 1, /* r10 is in its spill word */

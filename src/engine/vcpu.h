@@ -23,7 +23,8 @@
 #define ENGINE_VCPU_H
 
 #define SLOT_SIZE   0x20000 /* vcpu, signal stack, engine stack */
-#define SLOT_VCPU   0x2000  /* bottom of the signal stack, from its start */
+#define SLOT_TAPE   0x2000  /* the recorder's, from its start */
+#define SLOT_VCPU   0x8000  /* bottom of the signal stack */
 #define SLOT_SIGNAL 0x10000 /* top of it */
 
 /* As offsets from gs, which is the slot's end. */
@@ -44,7 +45,12 @@
 #define VCPU_BUDGET VCPU_GS_AT(232)
 #define VCPU_MISS   VCPU_GS_AT(240)
 #define VCPU_SOURCE VCPU_GS_AT(248)
-#define VCPU_CELLS  VCPU_GS_AT(256)
+#define VCPU_CHECK  VCPU_GS_AT(256)
+#define VCPU_RESUME VCPU_GS_AT(264)
+#define VCPU_FS	    VCPU_GS_AT(272)
+#define VCPU_EPOCH  VCPU_GS_AT(280)
+#define VCPU_COUNT  VCPU_GS_AT(288)
+#define VCPU_CELLS  VCPU_GS_AT(296)
 
 #ifndef __ASSEMBLER__
 
@@ -56,7 +62,7 @@ struct filter;
 struct sighand;
 
 /* Which register is kept in which spill word while it is borrowed. */
-enum { SPILL_R10, SPILL_RCX, SPILL_ANY, SPILL_MAX = 4 };
+enum { SPILL_R10, SPILL_RCX, SPILL_ANY, SPILL_MORE, SPILL_MAX };
 
 /* Why a thread left the cache: .exit_reason. ORDER vcpu_exit (dispatch.c) */
 enum vcpu_exit {
@@ -67,6 +73,10 @@ enum vcpu_exit {
 	EXIT_GO,       /* .pc: nothing special, go on there */
 	EXIT_BUDGET,   /* .pc: the budget ran out */
 	EXIT_X87,      /* .pc: it has just stored the x87 environment */
+	EXIT_RESULT,   /* .pc: it has just been executed; the log wants it */
+	EXIT_STATE,    /* .pc: likewise, all registers */
+	EXIT_STRING,   /* .pc: a string instruction, to be done */
+	EXIT_TRAP,     /* .pc: one that does not go on (replay) */
 	EXIT_MAX
 };
 
@@ -107,12 +117,18 @@ struct vcpu {
 	uint32_t exit_reason; /* enum vcpu_exit */
 	uint32_t held;	      /* V2: .held_info is a signal to be delivered */
 	uint32_t reserved;
-	int64_t budget;	 /* counts down at superblock entries, if planned */
-	uint64_t miss;	 /* engine_miss: the indirect table's way out */
-	uint64_t source; /* block whose last instruction branched here */
+	int64_t budget;	    /* counts down at superblock entries, if planned */
+	uint64_t miss;	    /* engine_miss: the indirect table's way out */
+	uint64_t source;    /* block whose last instruction branched here */
+	uint64_t check;	    /* engine_check: a load that was not foreseen */
+	uint64_t resume;    /* where to go on behind it */
+	uint64_t fs_base;   /* the program's, in replay only */
+	uint64_t epoch;	    /* of the code that it may see: tape.h */
+	uint64_t count_end; /* vcpu_count() when the budget is 0 */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
+	struct tape *tape;	 /* in the slot; NULL: it is not recorded */
 	struct sighand *sighand; /* shared by threads: dispositions */
 	uint64_t mask;		 /* the program's signal mask */
 	uint64_t temp_mask;	 /* V3 of sigsuspend and kin: see signal.c */
@@ -169,14 +185,32 @@ VCPU_AT(held, VCPU_HELD);
 VCPU_AT(budget, VCPU_BUDGET);
 VCPU_AT(miss, VCPU_MISS);
 VCPU_AT(source, VCPU_SOURCE);
+VCPU_AT(check, VCPU_CHECK);
+VCPU_AT(resume, VCPU_RESUME);
+VCPU_AT(fs_base, VCPU_FS);
+VCPU_AT(epoch, VCPU_EPOCH);
+VCPU_AT(count_end, VCPU_COUNT);
 VCPU_AT(cells, VCPU_CELLS);
-_Static_assert(sizeof(struct vcpu) <= SLOT_VCPU, "vcpu.h");
+_Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 
 /* What gs is for the engine: emitted code reaches the vcpu at negative offsets,
  * and what may lie behind the slot (the shadow of memory) at positive ones. */
 static inline uint64_t vcpu_gs(const struct vcpu *v)
 {
 	return (uint64_t)v + SLOT_SIZE;
+}
+
+/* Where the thread is: how often it has gone back, or by an indirect branch
+ * (wire/record.h). Setting what is left until it is out leaves it alone. */
+static inline uint64_t vcpu_count(const struct vcpu *v)
+{
+	return v->count_end - (uint64_t)v->budget;
+}
+
+static inline void vcpu_set_budget(struct vcpu *v, int64_t budget)
+{
+	v->count_end = vcpu_count(v) + (uint64_t)budget;
+	v->budget = budget;
 }
 
 static inline struct vcpu *vcpu_of_stack(uint64_t rsp)

@@ -17,8 +17,8 @@
  *   N2  when a direct branch (jcc, loop, jmp, call) is taken to a target that
  *       is not above the branch itself;
  *   N3  when a STATE record has been applied;
- *   N4  when a repeated string instruction goes on after a part of it (parts
- *       are WIRE_STRING_PART elements; the part that ends it does not count).
+ *   N4  when a repeated string instruction goes on after a part of it (what
+ *       parts are: engine/string.c; the part that ends it does not count).
  * So the same (count, pc) never comes twice, whatever superblocks look like.
  *
  * REPLAY. A thread starts at a KEY with an empty (zeroed) shadow. Run until
@@ -43,7 +43,7 @@ enum {
 	WIRE_RECORD_VERSION = 1,   /* of all that is said here */
 	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
 	WIRE_GRANULE = 32,
-	WIRE_STRING_PART = 4096,
+	WIRE_STRING_PART = 2048, /* bytes, at most */
 	WIRE_XSTATE_MAX = 16384,
 };
 #define WIRE_SHADOW_SIZE (1ull << 32)

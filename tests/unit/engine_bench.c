@@ -725,7 +725,9 @@ static int through_block(const struct bench_run *run, unsigned i,
 	struct guest_block g;
 	unsigned k = 0;
 
-	block_form(&g, run->at[i].pc, limit, BLOCK_STEPS_POPF);
+	block_form(
+	    &g, run->at[i].pc,
+	    &(struct block_how){.limit = limit, .flags = BLOCK_STEPS_POPF});
 	while (i < run->n && k < g.n) {
 		const struct guest_insn *x = &g.insns[k];
 		uint64_t pc = g.pc + x->off;

@@ -25,7 +25,8 @@ static void open_page(void)
 static void form(const uint8_t *at, uint64_t limit, unsigned flags)
 {
 	memset(&block, 0xaa, sizeof block); /* nothing of before is used */
-	block_form(&block, (uint64_t)at, limit, flags);
+	block_form(&block, (uint64_t)at,
+		   &(struct block_how){.limit = limit, .flags = flags});
 	ck_assert_uint_eq((uint64_t)at, block.pc);
 	ck_assert_uint_ge(block.n, 1);
 	ck_assert_uint_le(block.n, BLOCK_MAX);

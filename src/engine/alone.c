@@ -1,0 +1,189 @@
+/* engine/alone.c - memory operands of a program that is replayed.
+ *
+ * There is no memory: every operand is the shadow's (wire/record.h), which
+ * the log corrects where the recorder had to. Nothing of the program's code
+ * touches anything else, whatever the recording says:
+ *
+ * A1  An emitted instruction that addresses memory does so through gs with a
+ *     32-bit address (the shadow and its guards) or is the engine's own.
+ * A2  rsp is a number: nothing pushes, pops, calls or returns through it. */
+#include "engine/translate_priv.h"
+
+#include "engine/ways.h"
+#include "wire/record.h"
+#include "x86/rewrite.h"
+
+static struct x86_mem shadow_of(struct x86_mem m)
+{
+	m.seg = X86_GS;
+	m.addr32 = 1;
+	m.disp = (int32_t)(uint32_t)(m.disp + WIRE_SHADOW_SKEW);
+	if (m.base == X86_RIP)
+		m.base = X86_NOREG;
+	return m;
+}
+
+static void move_rsp(struct work *w, int64_t by)
+{
+	emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, by));
+}
+
+static void push_reg(struct work *w, unsigned reg)
+{
+	emit_mr(&w->hot, EMIT_MOV, 8, shadow_of(x86_mem_at(X86_RSP, -8)), reg);
+	move_rsp(w, -8);
+}
+
+static unsigned opcode_reg(const struct x86_insn *x)
+{
+	return (x->opcode & 7u) | (x->rex & 1u) << 3;
+}
+
+static void put_moved_operand(struct work *w)
+{
+	if (x86_put_moved32(&w->hot, w->g->bytes + w->i->off, &w->i->x, w->pc,
+			    X86_GS, WIRE_SHADOW_SKEW) < 0)
+		put_leave(w, w->pc, EXIT_STATE);
+}
+
+/* Only the address is formed: lea has a result, the others are hints. */
+static void put_address(struct work *w)
+{
+	const struct x86_insn *x = &w->i->x;
+	struct x86_mem m = x86_mem_of(x, w->pc);
+
+	if (x->space != X86_SPACE_LEGACY || x->opcode != 0x8d)
+		return;
+	if (m.base != X86_RIP) {
+		put_copy(w);
+		return;
+	}
+	if (m.addr32)
+		m.disp = (uint32_t)m.disp;
+	if (x->rex & 8)
+		emit_set(&w->hot, x->reg, (uint64_t)m.disp);
+	else if (x->prefixes & X86_P_66)
+		put_leave(w, w->pc, EXIT_STATE);
+	else
+		emit_set(&w->hot, x->reg, (uint32_t)m.disp);
+}
+
+static void put_push_mem(struct work *w)
+{
+	struct x86_mem m = x86_mem_of(&w->i->x, w->pc);
+	unsigned t = (w->i->x.gpr_read >> X86_R10 & 1) ? X86_R11 : X86_R10;
+
+	if (w->i->x.gpr_read >> t & 1)
+		t = X86_RAX;
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), t);
+	emit_rm(&w->hot, EMIT_MOV, 8, t, shadow_of(m));
+	push_reg(w, t);
+	emit_rm(&w->hot, EMIT_MOV, 8, t, spill(SPILL_ANY));
+}
+
+static void put_base(struct work *w)
+{
+	const struct x86_insn *x = &w->i->x;
+	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_FS);
+	unsigned width = x->rex & 8 ? 8 : 4;
+
+	if (x->row->special == X86_RDFSBASE) {
+		emit_rm(&w->hot, EMIT_MOV, width, x->rm, at);
+		return;
+	}
+	emit_mr(&w->hot, EMIT_MOV, width, at, x->rm);
+	if (width == 4)
+		emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_FS + 4),
+			0);
+}
+
+void put_alone(struct work *w)
+{
+	const struct x86_insn *x = &w->i->x;
+	const uint8_t *code = w->g->bytes + w->i->off;
+	unsigned reg = opcode_reg(x);
+
+	switch (way_of(code, x)) {
+	case WAY_NONE:
+		if (x->is_mem)
+			put_address(w);
+		else
+			put_copy(w);
+		break;
+	case WAY_LOAD:
+	case WAY_STORE:
+	case WAY_UPDATE:
+	case WAY_LOCKED:
+		put_moved_operand(w);
+		break;
+	case WAY_PUSH:
+		push_reg(w, reg);
+		break;
+	case WAY_PUSH_I:
+		emit_mi(&w->hot, EMIT_MOV, 8,
+			shadow_of(x86_mem_at(X86_RSP, -8)), x86_imm(code, x));
+		move_rsp(w, -8);
+		break;
+	case WAY_PUSH_M:
+		put_push_mem(w);
+		break;
+	case WAY_PUSHF:
+		move_rsp(w, -8);
+		break;
+	case WAY_POP:
+		emit_rm(&w->hot, EMIT_MOV, 8, reg,
+			shadow_of(x86_mem_at(X86_RSP, 0)));
+		move_rsp(w, 8);
+		break;
+	case WAY_LEAVE:
+		emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RBP, 8));
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_RBP,
+			shadow_of(x86_mem_at(X86_RBP, 0)));
+		break;
+	case WAY_BASE:
+		put_base(w);
+		break;
+	default:
+		put_leave(w, w->pc, EXIT_STATE);
+		break;
+	}
+}
+
+/* -- Control --------------------------------------------------------------- */
+
+void put_alone_call(struct work *w, uint64_t target)
+{
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), X86_R10);
+	emit_set(&w->hot, X86_R10, w->pc + w->i->x.len);
+	push_reg(w, X86_R10);
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, spill(SPILL_ANY));
+	put_jmp(w, target);
+}
+
+void put_alone_ret(struct work *w)
+{
+	uint64_t drop = (uint16_t)x86_imm(w->g->bytes + w->i->off, &w->i->x);
+
+	put_spills(w);
+	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10,
+		shadow_of(x86_mem_at(X86_RSP, 0)));
+	move_rsp(w, (int64_t)(drop + 8));
+	put_look_up(w);
+}
+
+void put_alone_indirect(struct work *w, int is_call)
+{
+	const struct x86_insn *x = &w->i->x;
+
+	put_spills(w);
+	if (x->is_mem)
+		emit_rm(&w->hot, EMIT_MOV, 8, X86_R10,
+			shadow_of(x86_mem_of(x, w->pc)));
+	else if (x->rm != X86_R10)
+		emit_rr(&w->hot, EMIT_MOV, 8, X86_R10, x->rm);
+	if (is_call) {
+		emit_set(&w->hot, X86_RCX, w->pc + x->len);
+		push_reg(w, X86_RCX);
+	}
+	put_look_up(w);
+}

@@ -1,0 +1,285 @@
+/* engine/string.c - string instructions of a program that is recorded or
+ * replayed.
+ *
+ * The engine does them itself, a part at a time (N4 of wire/record.h): what is
+ * read comes from the shadow, corrected first if it is recorded; what is
+ * written goes to memory, if there is any, and then to the shadow.
+ *
+ * Y1  How long a part is depends on registers alone, so that replay makes the
+ *     same ones.
+ * Y2  If memory cannot be read or written, the part has done nothing to the
+ *     shadow. What it did to memory shows in the registers, and the CPU does
+ *     the rest, in its own way: it faults. */
+#include "engine/string.h"
+
+#include "engine/tape.h"
+#include "inside/mem.h"
+#include "x86/decode.h"
+
+enum { RAX = 0, RCX = 1, RSI = 6, RDI = 7 };
+enum { FLAG_ZF = 0x40, FLAG_DF = 0x400, FLAGS_STATUS = 0x8d5 };
+
+struct part {
+	struct vcpu *v;
+	struct x86_insn x;
+	unsigned size; /* of an element */
+	uint64_t n;    /* elements of this part */
+	uint64_t done; /* of them */
+	uint64_t fs;   /* added to what rsi addresses, in memory only */
+	int64_t step;  /* of the pointers */
+	uint32_t repeats;
+	uint32_t found; /* repe, repne: it is over */
+	uint8_t buf[WIRE_STRING_PART];
+};
+
+/* -- Memory and shadow ----------------------------------------------------- */
+
+static uint8_t *shadow(const struct vcpu *v, uint64_t address)
+{
+	return (uint8_t *)(vcpu_gs(v) + (uint32_t)(address + WIRE_SHADOW_SKEW));
+}
+
+/* The lowest address of the part's elements. */
+static uint64_t lowest(const struct part *p, uint64_t first)
+{
+	return p->step > 0 ? first : first - (p->n - 1) * p->size;
+}
+
+/* The shadow is right for the elements that a pointer names. */
+static int check(const struct part *p, unsigned reg, uint64_t fs)
+{
+	struct vcpu *v = p->v;
+	uint64_t at = lowest(p, v->gpr[reg]);
+
+	return v->tape ? tape_read(v, at, fs, p->n * p->size) : 0;
+}
+
+static void load(struct part *p, unsigned reg)
+{
+	memcpy(p->buf, shadow(p->v, lowest(p, p->v->gpr[reg])), p->n * p->size);
+}
+
+/* buf, to where rdi points. -1: .done elements got there. */
+static int store(struct part *p)
+{
+	struct vcpu *v = p->v;
+	uint64_t at = lowest(p, v->gpr[RDI]), len = p->n * p->size;
+
+	if (v->tape) {
+		uint64_t left = guest_copy((void *)at, p->buf, len);
+
+		if (left != 0) {
+			p->done = p->step > 0 ? (len - left) / p->size : 0;
+			return -1;
+		}
+	}
+	memcpy(shadow(v, at), p->buf, len);
+	p->done = p->n;
+	return 0;
+}
+
+/* -- One kind each: 0, or -1: the CPU shall do the rest -------------------- */
+
+static int do_movs(struct part *p)
+{
+	if (check(p, RSI, p->fs) < 0)
+		return -1;
+	load(p, RSI);
+	return store(p);
+}
+
+static int do_stos(struct part *p)
+{
+	for (uint64_t i = 0; i < p->n; i++)
+		memcpy(p->buf + i * p->size, &p->v->gpr[RAX], p->size);
+	return store(p);
+}
+
+static void set_rax(struct vcpu *v, uint64_t value, unsigned size)
+{
+	if (size == 4)
+		v->gpr[RAX] = (uint32_t)value;
+	else
+		memcpy(&v->gpr[RAX], &value, size);
+}
+
+static int do_lods(struct part *p)
+{
+	uint64_t last = 0;
+
+	if (check(p, RSI, p->fs) < 0)
+		return -1;
+	load(p, RSI);
+	memcpy(&last, p->buf + (p->step > 0 ? (p->n - 1) * p->size : 0),
+	       p->size);
+	set_rax(p->v, last, p->size);
+	p->done = p->n;
+	return 0;
+}
+
+/* Flags as `cmp a, b` leaves them. */
+static void compare(struct vcpu *v, uint64_t a, uint64_t b, unsigned size)
+{
+	unsigned shift = 64 - 8 * size;
+	uint64_t flags, low;
+
+	/* At the top of a word all flags but AF and PF come out right. */
+	__asm__("cmp %2, %1\n\tpushfq\n\tpop %0"
+		: "=r"(flags)
+		: "r"(a << shift), "r"(b << shift)
+		: "cc");
+	__asm__("cmp %b2, %b1\n\tpushfq\n\tpop %0"
+		: "=r"(low)
+		: "q"(a), "q"(b)
+		: "cc");
+	flags = (flags & ~0x14ull) | (low & 0x14);
+	v->rflags =
+	    (v->rflags & ~(uint64_t)FLAGS_STATUS) | (flags & FLAGS_STATUS);
+}
+
+static uint64_t element(const struct part *p, unsigned reg, uint64_t i)
+{
+	uint64_t value = 0;
+	uint64_t at = p->v->gpr[reg] + i * (uint64_t)p->step;
+
+	memcpy(&value, shadow(p->v, at), p->size);
+	return value;
+}
+
+static int stops(const struct part *p)
+{
+	int equal = (p->v->rflags & FLAG_ZF) != 0;
+
+	return p->repeats && (p->x.prefixes & X86_P_F3 ? !equal : equal);
+}
+
+static int do_compare(struct part *p, int with_rsi)
+{
+	if ((with_rsi && check(p, RSI, p->fs) < 0) || check(p, RDI, 0) < 0)
+		return -1;
+	while (p->done < p->n && !p->found) {
+		uint64_t b = element(p, RDI, p->done);
+		uint64_t a =
+		    with_rsi ? element(p, RSI, p->done) : p->v->gpr[RAX];
+
+		compare(p->v, a, b, p->size);
+		p->done++;
+		p->found = stops(p);
+	}
+	return 0;
+}
+
+/* -- Parts ----------------------------------------------------------------- */
+
+enum kind { MOVS = 0xa4, CMPS = 0xa6, STOS = 0xaa, LODS = 0xac, SCAS = 0xae };
+
+static unsigned kind_of(const struct x86_insn *x)
+{
+	return x->opcode & 0xfe;
+}
+
+static int do_kind(struct part *p)
+{
+	switch (kind_of(&p->x)) {
+	case MOVS:
+		return do_movs(p);
+	case STOS:
+		return do_stos(p);
+	case LODS:
+		return do_lods(p);
+	case CMPS:
+		return do_compare(p, 1);
+	case SCAS:
+		return do_compare(p, 0);
+	default:
+		return -1;
+	}
+}
+
+/* Y1. Elements that an earlier one of the same part writes are not in it. */
+static uint64_t part_length(const struct part *p)
+{
+	const uint64_t *gpr = p->v->gpr;
+	uint64_t n = WIRE_STRING_PART / p->size;
+	uint64_t apart = gpr[RDI] - gpr[RSI];
+
+	if (p->step < 0)
+		apart = -apart;
+	if (!p->repeats)
+		return 1;
+	if (kind_of(&p->x) == MOVS && apart != 0 && apart / p->size < n)
+		n = apart / p->size;
+	if (kind_of(&p->x) == CMPS || kind_of(&p->x) == SCAS)
+		n = 1; /* who knows how far it may read */
+	if (n == 0)
+		n = 1;
+	return n < gpr[RCX] ? n : gpr[RCX];
+}
+
+static void move_on(const struct part *p)
+{
+	uint64_t *gpr = p->v->gpr;
+	uint64_t by = p->done * (uint64_t)p->step;
+
+	if (kind_of(&p->x) != STOS && kind_of(&p->x) != SCAS)
+		gpr[RSI] += by;
+	if (kind_of(&p->x) != LODS)
+		gpr[RDI] += by;
+	if (p->repeats)
+		gpr[RCX] -= p->done;
+}
+
+/* 1: it is done. 0: there is more. -1: for the CPU. */
+static int do_part(struct part *p)
+{
+	int rc;
+
+	p->done = 0;
+	if (p->repeats && p->v->gpr[RCX] == 0)
+		return 1;
+	p->n = part_length(p);
+	rc = do_kind(p);
+	if (rc < 0 && p->v->tape)
+		tape_note(p->v, WIRE_STATE_STEP, p->v->pc, 0);
+	move_on(p);
+	if (rc < 0)
+		return -1;
+	return !p->repeats || p->v->gpr[RCX] == 0 || p->found;
+}
+
+static uint64_t fs_base(void)
+{
+	uint64_t base;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(base));
+	return base;
+}
+
+static unsigned element_size(const struct x86_insn *x)
+{
+	if (!(x->opcode & 1))
+		return 1;
+	return x->rex & 8 ? 8 : x->prefixes & X86_P_66 ? 2 : 4;
+}
+
+int string_do(struct vcpu *v, const uint8_t *code, unsigned have)
+{
+	struct part p = {.v = v};
+	int rc;
+
+	if (x86_decode(code, have, &p.x) != X86_OK)
+		return -1;
+	p.size = element_size(&p.x);
+	p.step = v->rflags & FLAG_DF ? -(int64_t)p.size : (int64_t)p.size;
+	p.repeats = (p.x.prefixes & (X86_P_F2 | X86_P_F3)) != 0;
+	if (p.x.seg == 0x64 && v->tape)
+		p.fs = fs_base();
+	while ((rc = do_part(&p)) == 0) {
+		v->budget--; /* N4 */
+		if (v->budget < 0 || v->held)
+			return 0;
+	}
+	if (rc > 0)
+		v->pc += p.x.len;
+	return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,89 @@
+/* engine/translate_priv.h - what the parts of the translator share.
+ *
+ *	translate.c  the frame: pieces, exits, look-ups, plain copies
+ *	mirror.c     memory operands of a program that is recorded
+ *	alone.c	     memory operands of one that is replayed */
+#ifndef ENGINE_TRANSLATE_PRIV_H
+#define ENGINE_TRANSLATE_PRIV_H
+
+#include "engine/block.h"
+#include "engine/plan.h"
+#include "engine/translate.h"
+#include "x86/emit.h"
+
+enum { SIDE_MAX = BLOCK_MAX * 40 + 64, TEMP_MAX = 2 };
+
+struct work {
+	struct engine *e;	    /* borrowed */
+	struct region *region;	    /* borrowed */
+	struct guest_block *g;	    /* borrowed */
+	const struct guest_insn *i; /* borrowed: being translated */
+	uint64_t pc;		    /* of it */
+	uint32_t number;	    /* that the block will have */
+	unsigned k;		    /* its number */
+	struct x86_buf hot;
+	uint64_t piece; /* where the piece began */
+	uint8_t points; /* written for it */
+	unsigned side_at, piece_at;
+	uint8_t side[SIDE_MAX];
+	/* Only with an instrument: */
+	struct plan *plan;		/* borrowed; NULL: nothing is counted */
+	uint16_t flags_live[BLOCK_MAX]; /* before each instruction */
+	/* Only if recorded (mirror.c): */
+	uint16_t used_ahead[BLOCK_MAX]; /* general registers, in the same run */
+	uint8_t temp[TEMP_MAX];		/* borrowed: X86_NOREG, or which */
+	uint8_t once;			/* of them: for this instruction only */
+	uint8_t rcx_held;		/* rcx is borrowed, too */
+	uint8_t branches;		/* what is put is a branch's exit */
+	uint8_t lonely;			/* none of its exits is ever linked */
+	uint64_t counted;		/* of the block */
+	uint64_t epoch; /* threads must have seen it: tape.h; 0: any */
+};
+
+void piece_begin(struct work *w);
+void piece_end(struct work *w, unsigned guest_len);
+
+/* From the next host instruction on, `what` holds. */
+void point_reg(struct work *w, unsigned what, unsigned reg);
+static inline void point(struct work *w, unsigned what)
+{
+	point_reg(w, what, 0);
+}
+
+static inline struct x86_mem spill(unsigned n)
+{
+	return x86_mem_seg(X86_GS, VCPU_SPILL + 8 * (int)n);
+}
+
+/* len bytes of cold code. */
+uint8_t *take_cold(struct work *w, unsigned len);
+
+/* vcpu.pc = pc; reason; leave. */
+void put_leave(struct work *w, uint64_t pc, enum vcpu_exit why);
+/* The instruction as it is, at its new place. */
+void put_copy(struct work *w);
+/* r10 and rcx into their spill words; the block is noted as the source. */
+void put_spills(struct work *w);
+/* r10 is the target; both are spilled. */
+void put_look_up(struct work *w);
+/* An exit to target, always taken. */
+void put_jmp(struct work *w, uint64_t target);
+
+/* mirror.c: the instruction, recorded. Those that transfer control, too,
+ * except for what does it by itself (jcc, jmp, syscall, ...). */
+void put_mirrored(struct work *w);
+void put_mirrored_call(struct work *w, uint64_t target);
+void put_mirrored_ret(struct work *w);
+void put_mirrored_indirect(struct work *w, int is_call);
+/* Before control may leave: registers that were borrowed are given back. */
+void put_give_back(struct work *w);
+/* A piece begins: what is borrowed is so still. */
+void point_borrowed(struct work *w);
+
+/* alone.c: the same, replayed. */
+void put_alone(struct work *w);
+void put_alone_call(struct work *w, uint64_t target);
+void put_alone_ret(struct work *w);
+void put_alone_indirect(struct work *w, int is_call);
+
+#endif

@@ -1,0 +1,234 @@
+/* engine/ways.c - how a recorded instruction gets at its memory. */
+#include "engine/ways.h"
+
+enum { P_0F = 1, P_0F38 = 2 }; /* legacy maps */
+
+/* -- One by one ------------------------------------------------------------ */
+
+static int is_legacy(const struct x86_insn *i, unsigned map)
+{
+	return i->space == X86_SPACE_LEGACY + map;
+}
+
+static unsigned group(const struct x86_insn *i)
+{
+	return i->modrm >> 3 & 7;
+}
+
+/* ALU operations of the first 64 opcodes, and their immediate forms. */
+static int takes_one_byte(const struct x86_insn *i)
+{
+	unsigned op = i->opcode;
+
+	if (op < 0x40)
+		return (op & 7) < 4;
+	if (op >= 0x80 && op <= 0x8b)
+		return op != 0x86 && op != 0x87; /* xchg */
+	switch (op) {
+	case 0x63: /* movsxd */
+	case 0x69: /* imul */
+	case 0x6b:
+	case 0xc0: /* shifts */
+	case 0xc1:
+	case 0xd0:
+	case 0xd1:
+	case 0xd2:
+	case 0xd3:
+	case 0xf6: /* test, not, neg, mul, div */
+	case 0xf7:
+		return 1;
+	case 0xfe:
+	case 0xff:
+		return group(i) < 2; /* inc, dec */
+	default:
+		return 0;
+	}
+}
+
+static int takes_two_bytes(const struct x86_insn *i)
+{
+	unsigned op = i->opcode;
+
+	if (op >= 0x40 && op <= 0x4f) /* cmov */
+		return 1;
+	switch (op) {
+	case 0xa4: /* shld, shrd */
+	case 0xa5:
+	case 0xac:
+	case 0xad:
+	case 0xaf: /* imul */
+	case 0xb6: /* movzx */
+	case 0xb7:
+	case 0xb8: /* popcnt */
+	case 0xba: /* bt by an immediate */
+	case 0xbc: /* bsf, tzcnt */
+	case 0xbd:
+	case 0xbe: /* movsx */
+	case 0xbf:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+int way_takes_register(const struct x86_insn *i)
+{
+	if (i->row->mem_size > 8)
+		return 0;
+	if (is_legacy(i, 0))
+		return takes_one_byte(i);
+	return is_legacy(i, P_0F) && takes_two_bytes(i);
+}
+
+static enum way_lock lock_in_group(const struct x86_insn *i)
+{
+	if (i->opcode >= 0x80 && i->opcode <= 0x83)
+		return group(i) == 0 ? LOCK_ADD
+				     : (group(i) == 5 ? LOCK_SUB : LOCK_NOT);
+	if (i->opcode == 0xfe || i->opcode == 0xff)
+		return group(i) == 0 ? LOCK_INC
+				     : (group(i) == 1 ? LOCK_DEC : LOCK_NOT);
+	return LOCK_NOT;
+}
+
+static enum way_lock lock_kind(const struct x86_insn *i)
+{
+	if (is_legacy(i, P_0F))
+		return i->opcode == 0xb0 || i->opcode == 0xb1	? LOCK_CMPXCHG
+		       : i->opcode == 0xc0 || i->opcode == 0xc1 ? LOCK_XADD
+								: LOCK_NOT;
+	if (!is_legacy(i, 0))
+		return LOCK_NOT;
+	switch (i->opcode) {
+	case 0x00:
+	case 0x01:
+		return LOCK_ADD;
+	case 0x28:
+	case 0x29:
+		return LOCK_SUB;
+	case 0x86:
+	case 0x87:
+		return LOCK_XCHG;
+	default:
+		return lock_in_group(i);
+	}
+}
+
+static int in_address(const struct x86_insn *i, unsigned reg)
+{
+	return i->base == reg || i->index == reg;
+}
+
+/* Is its register ah, ch, dh or bh? */
+static int is_high_byte(const struct x86_insn *i)
+{
+	return i->row->mem_size == 1 && i->rex == 0 && i->reg >= 4;
+}
+
+enum way_lock way_lock_of(const struct x86_insn *i)
+{
+	enum way_lock kind = lock_kind(i);
+	int has_reg = kind != LOCK_NOT && kind != LOCK_INC &&
+		      kind != LOCK_DEC &&
+		      (i->opcode < 0x80 || i->opcode > 0x83);
+
+	if (i->row->mem_size > 8 || (has_reg && is_high_byte(i)))
+		return LOCK_NOT;
+	if ((kind == LOCK_XCHG || kind == LOCK_XADD) && in_address(i, i->reg))
+		return LOCK_NOT;
+	if (kind == LOCK_CMPXCHG &&
+	    (in_address(i, X86_RAX) || i->reg == X86_RAX))
+		return LOCK_NOT;
+	return kind;
+}
+
+/* -- By what is accessed --------------------------------------------------- */
+
+static int is_size(unsigned size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8 || size == 10 ||
+	       size == 16 || size == 32 || size == 64;
+}
+
+/* Can the operand be moved to the shadow? It gets longer. */
+static int has_room(const struct x86_insn *i)
+{
+	enum { SEGMENT_AND_67 = 2, SIB = 1, DISP = 4 };
+
+	return i->len - i->disp_size + DISP + SIB + SEGMENT_AND_67 <=
+	       X86_MAX_LEN;
+}
+
+/* Stores of the x87 unit that pop: twice is once too often. */
+static int pops_x87(const struct x86_insn *i)
+{
+	if (!(i->row->attr & X86_A_X87))
+		return 0;
+	return !(i->opcode == 0xd9 && group(i) >= 6) && /* fnstenv, fnstcw */
+	       !(i->opcode == 0xdd && group(i) == 7) && /* fnstsw */
+	       !((i->opcode == 0xd9 || i->opcode == 0xdd || i->opcode == 0xdb ||
+		  i->opcode == 0xdf) &&
+		 group(i) == 2); /* fst, fist */
+}
+
+static enum way explicit_way(const struct x86_insn *i)
+{
+	const struct x86_row *r = i->row;
+	unsigned access = r->mem & (X86_M_READ | X86_M_WRITE);
+	int may = (r->attr & X86_A_MEM_MAY) != 0 || i->aaa;
+
+	if (!is_size(r->mem_size) || !has_room(i) ||
+	    (is_legacy(i, 0) && i->opcode == 0x8e) || /* to a segment */
+	    r->attr & (X86_A_VSIB | X86_A_BITSTRING | X86_A_XSTATE |
+		       X86_A_MOFFS | X86_A_REG_ADDR | X86_A_NONDET))
+		return WAY_STATE;
+	if (x86_is_locked(i))
+		return way_lock_of(i) == LOCK_NOT ? WAY_STATE : WAY_LOCKED;
+	if (access == X86_M_READ)
+		return may ? WAY_STATE : WAY_LOAD;
+	if (access == X86_M_WRITE)
+		return pops_x87(i) || (may && !i->aaa) ? WAY_STATE : WAY_STORE;
+	return way_takes_register(i) && !may ? WAY_UPDATE : WAY_STATE;
+}
+
+static enum way implicit_way(const struct x86_insn *i)
+{
+	unsigned op = i->opcode;
+
+	if (i->prefixes & (X86_P_66 | X86_P_67) || !is_legacy(i, 0))
+		return WAY_STATE;
+	if (op >= 0x50 && op <= 0x57)
+		return WAY_PUSH;
+	if (op >= 0x58 && op <= 0x5f)
+		return op == 0x5c && !(i->rex & 1) ? WAY_STATE : WAY_POP;
+	if (op == 0x68 || op == 0x6a)
+		return WAY_PUSH_I;
+	if (op == 0xc9)
+		return WAY_LEAVE;
+	if (op == 0x9c)
+		return WAY_PUSHF;
+	if (op == 0xff && group(i) == 6 && has_room(i))
+		return WAY_PUSH_M;
+	return WAY_STATE;
+}
+
+enum way way_of(const uint8_t *code, const struct x86_insn *i)
+{
+	const struct x86_row *r = i->row;
+	int has_explicit = i->is_mem && r->mem & (X86_M_READ | X86_M_WRITE);
+
+	(void)code;
+	if (r->special >= X86_CPUID && r->special <= X86_XGETBV)
+		return i->is_mem ? WAY_STATE : WAY_RESULT;
+	if (r->special == X86_RDFSBASE || r->special == X86_WRFSBASE)
+		return WAY_BASE;
+	if (r->attr & X86_A_STRING)
+		return i->prefixes & X86_P_67 ? WAY_STATE : WAY_STRING;
+	if (r->imem[0] != 0 || r->imem[1] != 0)
+		return implicit_way(i);
+	if (has_explicit)
+		return explicit_way(i);
+	if (r->attr & (X86_A_NONDET | X86_A_XSTATE | X86_A_PRIV))
+		return WAY_STATE;
+	return WAY_NONE;
+}

@@ -1,0 +1,51 @@
+/* engine/ways.h - how a recorded instruction gets at its memory.
+ *
+ * Recorder and replayer must agree on what every instruction does to the
+ * shadow (wire/record.h); this is the one place that decides it. The recorder
+ * (mirror.c) works on memory and shadow, the replayer (alone.c) on the shadow.
+ *
+ * Pure. */
+#ifndef ENGINE_WAYS_H
+#define ENGINE_WAYS_H
+
+#include "x86/decode.h"
+
+/* From WAY_STRING on the instruction ends a superblock. */
+enum way {
+	WAY_NONE,   /* touches no memory */
+	WAY_LOAD,   /* of its explicit operand */
+	WAY_STORE,  /* to it; may be done twice */
+	WAY_UPDATE, /* both, in a general register meanwhile */
+	WAY_LOCKED, /* both, in one step */
+	WAY_PUSH,   /* a register */
+	WAY_PUSH_I,
+	WAY_PUSH_M,
+	WAY_PUSHF, /* memory only: the shadow keeps what it has */
+	WAY_POP,   /* into a register */
+	WAY_LEAVE,
+	WAY_BASE,   /* rdfsbase, wrfsbase */
+	WAY_STRING, /* by the engine itself */
+	WAY_RESULT, /* registers that the log has */
+	WAY_STATE,  /* natively; the log has all registers */
+	WAY_MAX
+};
+
+enum way way_of(const uint8_t *code, const struct x86_insn *insn);
+
+/* Can a general register stand for its memory operand? */
+int way_takes_register(const struct x86_insn *insn);
+
+/* WAY_LOCKED: what it does. */
+enum way_lock {
+	LOCK_NOT, /* something else: WAY_STATE */
+	LOCK_XCHG,
+	LOCK_XADD,
+	LOCK_CMPXCHG,
+	LOCK_ADD,
+	LOCK_SUB,
+	LOCK_INC,
+	LOCK_DEC,
+};
+enum way_lock way_lock_of(const struct x86_insn *insn);
+
+#endif

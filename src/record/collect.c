@@ -1,0 +1,493 @@
+/* record/collect.c - what a recorded thread tells, and when.
+ *
+ * See engine/tape.h for who calls these, wire/record.h for what is written.
+ *
+ * A miss is the common case: memory at a load is not what the shadow holds.
+ * Whole granules are logged, since neighbours are wanted soon. Memory is read
+ * by words, so that no aligned value of the program is ever torn.
+ *
+ * A STATE is written when the thread is back in the dispatcher, not when the
+ * signal arrives: only there its extended registers are in the CPU. */
+#include "record/collect_priv.h"
+
+#include "engine/cache.h"
+#include "inside/mem.h"
+#include "inside/sys.h"
+#include "x86/decode.h"
+
+static uint8_t *shadow_at(const struct vcpu *v, uint64_t address)
+{
+	return (uint8_t *)(vcpu_gs(v) + (uint32_t)(address + WIRE_SHADOW_SKEW));
+}
+
+/* -- Registers ------------------------------------------------------------- */
+
+static uint64_t fs_base(void)
+{
+	uint64_t base;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(base));
+	return base;
+}
+
+static uint64_t tsc(void)
+{
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+
+static void get_state(const struct vcpu *v, struct wire_rec_state *out)
+{
+	memcpy(out->gpr, v->gpr, sizeof out->gpr);
+	out->rflags = v->rflags;
+	out->pc = v->pc;
+	out->fs_base = fs_base();
+	out->gs_base = v->gs_base;
+	out->sigmask = v->mask;
+}
+
+static void xstate_component(unsigned n, uint32_t *size, uint32_t *offset)
+{
+	uint32_t a = 0xd, b, c = n, d;
+
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	*size = a;
+	*offset = b;
+}
+
+enum { LEGACY = 512, HEADER_BV = 512, FIRST_EXTENDED = 2 };
+
+/* What is in t->xsave, packed: its length in t->xstate. */
+static uint32_t pack_xstate(struct tape *t)
+{
+	uint8_t *to = t->xstate + 8 + LEGACY;
+	uint64_t mask;
+
+	memcpy(&mask, t->xsave + HEADER_BV, sizeof mask);
+	for (unsigned n = FIRST_EXTENDED; n < 63; n++) {
+		uint32_t size, offset;
+
+		if (!(mask >> n & 1))
+			continue;
+		xstate_component(n, &size, &offset);
+		if (offset + size > sizeof t->xsave ||
+		    to + size > t->xstate + sizeof t->xstate) {
+			mask &= ~(1ull << n);
+			continue;
+		}
+		to = put_bytes(to, t->xsave + offset, size);
+	}
+	memcpy(t->xstate, &mask, sizeof mask);
+	memcpy(t->xstate + 8, t->xsave, LEGACY);
+	return (uint32_t)(to - t->xstate);
+}
+
+/* The CPU's extended registers. */
+static __attribute__((noinline)) uint32_t get_xstate(struct tape *t)
+{
+	memset(t->xsave + LEGACY, 0, 64);
+	__asm__ volatile("xsave64 %0"
+			 : "+m"(t->xsave)
+			 : "a"(-1), "d"(-1)
+			 : "memory");
+	return pack_xstate(t);
+}
+
+/* -- Keys ------------------------------------------------------------------ */
+
+/* All that the shadow holds is forgotten. */
+static void clear_shadow(const struct vcpu *v)
+{
+	enum { MADV_DONTNEED = 4, GUARD = 0x20000 };
+
+	sys_call3(SYS_NR_MADVISE, vcpu_gs(v), WIRE_SHADOW_SIZE + GUARD,
+		  MADV_DONTNEED);
+}
+
+static void put_key(struct vcpu *v)
+{
+	struct tape *t = v->tape;
+	struct wire_rec_key key = {.count = vcpu_count(v),
+				   .epoch = v->epoch,
+				   .time_ns = put_now_ns(),
+				   .tsc = tsc()};
+	uint32_t len = get_xstate(t);
+	uint8_t *at;
+
+	get_state(v, &key.state);
+	at = put_begin(v->engine, &t->ring, WIRE_REC_KEY, 0,
+		       (uint32_t)sizeof key + len);
+	if (!at)
+		return;
+	at = put_bytes(at, &key, sizeof key);
+	put_end(&t->ring, put_bytes(at, t->xstate, len));
+	t->last_count = t->key_count = key.count;
+	t->last_pc = key.state.pc;
+	t->last_tsc = key.tsc;
+	t->misses = 0;
+}
+
+static void put_start(struct vcpu *v)
+{
+	struct tape *t = v->tape;
+	struct tapes *p = v->engine->tapes;
+	struct wire_rec_start start = {
+	    .process = p->process,
+	    .thread = t->thread,
+	    .pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0),
+	    .tid = v->tid,
+	    .why = t->born - 1,
+	    .parent = t->parent,
+	    .time_ns = put_now_ns(),
+	};
+	uint8_t *at;
+
+	t->born = 0;
+	t->ring = put_open(v->engine, v->tid);
+	at = put_begin(v->engine, &t->ring, WIRE_REC_START, 0, sizeof start);
+	if (!at)
+		return;
+	put_end(&t->ring, put_bytes(at, &start, sizeof start));
+	v->epoch = p->changed;
+	put_key(v);
+}
+
+/* When the next key is due, from now. Each costs what it takes to fill the
+ * shadow again: so the more was filled, the later. */
+static int64_t until_key(const struct vcpu *v)
+{
+	enum { AT_LEAST = 4000000, PER_MISS = 400 };
+	const struct tape *t = v->tape;
+	uint64_t every = v->engine->tapes->recording->key_every;
+	uint64_t done = vcpu_count(v) - t->key_count;
+
+	if (every == 0)
+		every = AT_LEAST + t->misses * PER_MISS;
+	return every > done ? (int64_t)(every - done) : 0;
+}
+
+/* -- Positions that come once ---------------------------------------------- */
+
+static void put_epoch(struct vcpu *v)
+{
+	struct tape *t = v->tape;
+	uint64_t epoch =
+	    __atomic_load_n(&v->engine->tapes->serial, __ATOMIC_ACQUIRE);
+	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_EPOCH, 0,
+				POSITION_MAX + VARINT_MAX);
+
+	v->epoch = epoch;
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), v->pc);
+	put_end(&t->ring, put_varint(at, epoch));
+}
+
+static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
+{
+	struct tape *t = v->tape;
+	struct wire_rec_state state;
+	uint32_t len = get_xstate(t), info = 0;
+	uint8_t *at;
+
+	if (why & WIRE_STATE_SIGNAL)
+		info = sizeof t->info;
+	get_state(v, &state);
+	at = put_begin(v->engine, &t->ring, WIRE_REC_STATE,
+		       why | WIRE_STATE_XSTATE,
+		       POSITION_MAX + (uint32_t)sizeof state + info + len);
+	if (at) {
+		at = put_position(t, at, count, pc);
+		at = put_bytes(at, &state, sizeof state);
+		at = put_bytes(at, t->info, info);
+		put_end(&t->ring, put_bytes(at, t->xstate, len));
+	}
+	v->budget--; /* N3 */
+}
+
+void tape_note(struct vcpu *v, unsigned why, uint64_t pc, const void *info)
+{
+	struct tape *t = v->tape;
+
+	if (!(t->pending & IS_PENDING)) {
+		t->pending_count = vcpu_count(v);
+		t->pending_pc = pc;
+	}
+	t->pending |= IS_PENDING | why;
+	if (info)
+		memcpy(t->info, info, sizeof t->info);
+}
+
+void tape_ready(struct vcpu *v)
+{
+	struct tape *t = v->tape;
+
+	if (t->born)
+		put_start(v);
+	if (t->pending & IS_PENDING) {
+		unsigned why = t->pending & 0xff;
+
+		t->pending = 0;
+		put_state(v, t->pending_count, t->pending_pc, why);
+	}
+	if (until_key(v) == 0) {
+		put_key(v);
+		clear_shadow(v);
+	}
+	if (v->epoch <
+	    __atomic_load_n(&v->engine->tapes->changed, __ATOMIC_ACQUIRE))
+		put_epoch(v);
+	vcpu_set_budget(v, until_key(v));
+}
+
+/* -- Instructions that were looked at -------------------------------------- */
+
+static unsigned decode_at(const struct vcpu *v, struct x86_insn *x)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = sizeof code;
+
+	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
+	if (x86_decode(code, have, x) != X86_OK)
+		return 0;
+	return x->len;
+}
+
+void tape_result(struct vcpu *v)
+{
+	struct tape *t = v->tape;
+	struct x86_insn x;
+	unsigned len = decode_at(v, &x);
+	uint16_t set = len != 0 ? x.gpr_write : 0;
+	uint8_t *at;
+
+	if (len == 0)
+		engine_die("an instruction is gone");
+	at = put_begin(v->engine, &t->ring, WIRE_REC_RESULT, len,
+		       POSITION_MAX + 2 + 8 + 16 * 8);
+	if (at) {
+		at = put_position(t, at, vcpu_count(v), v->pc);
+		at = put_bytes(at, &set, sizeof set);
+		at = put_bytes(at, &v->rflags, sizeof v->rflags);
+		for (unsigned i = 0; i < 16; i++)
+			if (set >> i & 1)
+				at = put_bytes(at, &v->gpr[i], 8);
+		put_end(&t->ring, at);
+	}
+	v->pc += len;
+}
+
+void tape_state(struct vcpu *v)
+{
+	struct x86_insn x;
+	uint64_t pc = v->pc;
+	unsigned len = decode_at(v, &x);
+
+	if (len == 0)
+		engine_die("an instruction is gone");
+	v->pc += len;
+	put_state(v, vcpu_count(v), pc, WIRE_STATE_STEP);
+}
+
+void tape_call(struct vcpu *v, int64_t answer)
+{
+	struct tape *t = v->tape;
+	uint64_t now = tsc();
+	uint8_t *at;
+
+	if (t->born)
+		return; /* in the child of a fork: it begins behind it */
+	if (t->pending & IS_PENDING)
+		tape_ready(v);
+	at = put_begin(v->engine, &t->ring, WIRE_REC_CALL, 0,
+		       POSITION_MAX + 3 * VARINT_MAX);
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), v->pc);
+	at = put_varint(at, (uint32_t)v->gpr[0]);
+	at = put_zigzag(at, answer);
+	at = put_varint(at, now - t->last_tsc);
+	t->last_tsc = now;
+	put_end(&t->ring, at);
+}
+
+/* -- Loads ----------------------------------------------------------------- */
+
+static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
+			const uint64_t *words)
+{
+	struct tape *t = v->tape;
+	uint32_t number = index / WIRE_GRANULE;
+	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_GRANULE, 0,
+				POSITION_MAX + 4 + WIRE_GRANULE);
+
+	t->misses++;
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), pc);
+	at = put_bytes(at, &number, sizeof number);
+	put_end(&t->ring, put_bytes(at, words, WIRE_GRANULE));
+}
+
+static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
+		    const void *bytes, uint32_t len)
+{
+	struct tape *t = v->tape;
+	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_BYTES, 0,
+				POSITION_MAX + 4 + len);
+
+	t->misses++;
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), pc);
+	at = put_bytes(at, &index, sizeof index);
+	put_end(&t->ring, put_bytes(at, bytes, len));
+}
+
+static int same_words(const uint64_t *a, const uint64_t *b)
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+/* Part of a granule, where the rest cannot be read. -1: nor can this. */
+static int refill_part(struct vcpu *v, uint64_t pc, uint64_t memory,
+		       uint32_t index, uint32_t len)
+{
+	uint8_t now[WIRE_GRANULE];
+	uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
+
+	if (guest_copy(now, (const void *)memory, len) != 0)
+		return -1;
+	if (memcmp(now, shadow, len) != 0) {
+		put_raw(v, pc, index, now, len);
+		memcpy(shadow, now, len);
+	}
+	return 0;
+}
+
+/* The shadow from index on is to hold what memory holds. Granules are aligned
+ * as the index is; with fs, memory may be aligned otherwise. */
+static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
+		  uint64_t len)
+{
+	while (len > 0) {
+		uint32_t before = index % WIRE_GRANULE;
+		uint32_t here = WIRE_GRANULE - before;
+		uint64_t now[4];
+		uint64_t *shadow = (void *)(vcpu_gs(v) + (index - before));
+
+		if (here > len)
+			here = (uint32_t)len;
+		if (guest_words(now, (const void *)(memory - before)) == 0) {
+			if (!same_words(now, shadow)) {
+				put_granule(v, pc, index, now);
+				memcpy(shadow, now, sizeof now);
+			}
+		} else if (refill_part(v, pc, memory, index, here) < 0) {
+			return -1;
+		}
+		memory += here;
+		index += here;
+		len -= here;
+	}
+	return 0;
+}
+
+int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
+{
+	return refill(v, v->pc, address + fs,
+		      (uint32_t)(address + WIRE_SHADOW_SKEW), len);
+}
+
+static uint64_t reg_at_site(const struct vcpu *v, const struct site *s,
+			    unsigned reg)
+{
+	if (reg == X86_RCX && s->flags & SITE_RCX_SPILLED)
+		return v->spill[SPILL_RCX];
+	return v->gpr[reg];
+}
+
+static uint64_t address_at_site(const struct vcpu *v, const struct site *s)
+{
+	uint64_t address = (uint64_t)s->disp;
+
+	if (s->base < 16)
+		address += reg_at_site(v, s, s->base);
+	if (s->index < 16)
+		address += reg_at_site(v, s, s->index) << s->scale;
+	return s->flags & SITE_ADDR32 ? (uint32_t)address : address;
+}
+
+int tape_miss(struct vcpu *v)
+{
+	const struct site *s = cache_site(v->engine->cache, v->exit_arg);
+	uint64_t address = address_at_site(v, s);
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+
+	v->resume = s->resume;
+	if (v->held && v->budget > 0)
+		vcpu_set_budget(v, 0);
+	if (s->value != X86_NOREG) {
+		uint64_t value = reg_at_site(v, s, s->value);
+
+		put_raw(v, s->pc, index, &value, s->size);
+		memcpy(shadow_at(v, address), &value, s->size);
+		return 0;
+	}
+	if (s->flags & SITE_FS)
+		address += fs_base();
+	if (refill(v, s->pc, address, index, s->size) == 0)
+		return 0;
+	v->pc = s->pc;
+	v->exit_reason = EXIT_GO;
+	return 1;
+}
+
+/* -- Life ------------------------------------------------------------------ */
+
+void tape_new_thread(struct vcpu *v, const struct vcpu *parent,
+		     enum wire_start why)
+{
+	struct tapes *p = v->engine->tapes;
+	struct tape *t = (void *)((uint8_t *)v + SLOT_TAPE);
+
+	memset(t, 0, offsetof(struct tape, xsave));
+	v->tape = t;
+	t->born = why + 1;
+	t->thread = __atomic_add_fetch(&p->n_threads, 1, __ATOMIC_RELAXED);
+	if (parent && parent->tape)
+		t->parent = parent->tape->thread;
+	v->count_end = 0;
+	v->budget = 0;
+}
+
+void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len)
+{
+	struct tape *t = v->tape;
+	struct wire_rec_state state;
+	uint32_t len;
+	uint8_t *at = 0;
+
+	if (t->pending & IS_PENDING && !fp)
+		tape_ready(v);
+	if (fp) {
+		memset(t->xsave, 0, sizeof t->xsave);
+		memcpy(t->xsave, fp,
+		       fp_len < sizeof t->xsave ? fp_len : sizeof t->xsave);
+	}
+	len = fp ? pack_xstate(t) : get_xstate(t);
+	get_state(v, &state);
+	if (!t->born)
+		at = put_begin(v->engine, &t->ring, WIRE_REC_END, why,
+			       POSITION_MAX + (uint32_t)sizeof state + len);
+	if (at) {
+		at = put_position(t, at, vcpu_count(v), v->pc);
+		at = put_bytes(at, &state, sizeof state);
+		put_end(&t->ring, put_bytes(at, t->xstate, len));
+	}
+	put_close(v->engine, &t->ring);
+	t->ring.ring = 0;
+	clear_shadow(v);
+}

@@ -1,0 +1,244 @@
+/* record/collect_code.c - what a recorded process tells: code and mappings.
+ *
+ * Code is told when it is first translated, and again when it is found to have
+ * changed. A copy of all that was told is kept, so that neither takes any
+ * guess: only bytes that are new or different are written.
+ *
+ * All of it under engine.lock. */
+#include "record/collect_priv.h"
+
+#include "engine/memory.h"
+#include "inside/mem.h"
+#include "inside/sys.h"
+
+enum { PAGE = 4096, SLOTS_FIRST = 1024, ERR_NOMEM = 12 };
+
+struct code_page {
+	uint64_t number;
+	uint8_t bytes[PAGE];
+	uint8_t told[PAGE / 8]; /* a bit each */
+};
+
+/* -- What was told --------------------------------------------------------- */
+
+static struct code_page **slot_of(struct code_page **pages, uint32_t n_slots,
+				  uint64_t number)
+{
+	uint64_t i = number * 0x9e3779b97f4a7c15ull >> 32;
+
+	while (pages[i % n_slots] && pages[i % n_slots]->number != number)
+		i++;
+	return &pages[i % n_slots];
+}
+
+static int grow(struct engine *e)
+{
+	struct tapes *p = e->tapes;
+	uint32_t n = p->n_slots == 0 ? SLOTS_FIRST : 2 * p->n_slots;
+	struct code_page **more = memory_map(e->memory, n * sizeof(void *));
+
+	if (!more)
+		return -1;
+	for (uint32_t i = 0; i < p->n_slots; i++)
+		if (p->pages[i])
+			*slot_of(more, n, p->pages[i]->number) = p->pages[i];
+	if (p->pages)
+		memory_unmap(e->memory, p->pages, p->n_slots * sizeof(void *));
+	p->pages = more;
+	p->n_slots = n;
+	return 0;
+}
+
+static struct code_page *page_for(struct engine *e, uint64_t number)
+{
+	struct tapes *p = e->tapes;
+	struct code_page **slot;
+
+	if (2 * p->n_pages >= p->n_slots && grow(e) < 0)
+		return 0;
+	slot = slot_of(p->pages, p->n_slots, number);
+	if (!*slot) {
+		*slot = bytes_take(&p->store, sizeof **slot);
+		if (!*slot)
+			return 0;
+		memset(*slot, 0, sizeof **slot);
+		(*slot)->number = number;
+		p->n_pages++;
+	}
+	return *slot;
+}
+
+/* -- Telling --------------------------------------------------------------- */
+
+static void put_code(struct engine *e, uint64_t address, const uint8_t *bytes,
+		     uint32_t len)
+{
+	struct tapes *p = e->tapes;
+	uint8_t *at =
+	    put_begin(e, &p->ring, WIRE_REC_CODE, 0, VARINT_MAX + 8 + len);
+
+	__atomic_store_n(&p->serial, p->serial + 1, __ATOMIC_RELEASE);
+	if (!at)
+		return;
+	at = put_varint(at, p->serial);
+	at = put_bytes(at, &address, sizeof address);
+	put_end(&p->ring, put_bytes(at, bytes, len));
+}
+
+/* Is this byte known? Makes it so. *changed: it was another. */
+static int note_byte(struct code_page *page, uint64_t address, uint8_t byte,
+		     int *changed)
+{
+	unsigned i = address % PAGE;
+	int told = page->told[i / 8] >> i % 8 & 1;
+
+	if (told && page->bytes[i] == byte)
+		return 1;
+	*changed |= told;
+	page->told[i / 8] |= (uint8_t)(1 << i % 8);
+	page->bytes[i] = byte;
+	return 0;
+}
+
+uint64_t tape_code(struct engine *e, uint64_t pc, const uint8_t *bytes,
+		   unsigned len)
+{
+	struct tapes *p = e->tapes;
+	unsigned start = 0;
+	int changed = 0;
+
+	for (unsigned i = 0; i <= len; i++) {
+		struct code_page *page =
+		    i < len ? page_for(e, (pc + i) / PAGE) : 0;
+
+		if (i < len && !page)
+			engine_die("no memory for what was told of code");
+		if (page && !note_byte(page, pc + i, bytes[i], &changed))
+			continue;
+		if (i > start)
+			put_code(e, pc + start, bytes + start, i - start);
+		start = i + 1;
+	}
+	if (changed)
+		__atomic_store_n(&p->changed, p->serial, __ATOMIC_RELEASE);
+	return changed ? p->serial : 0;
+}
+
+/* -- Mappings -------------------------------------------------------------- */
+
+/* struct stat of the kernel. */
+struct file_stat {
+	uint64_t dev, ino, nlink;
+	uint32_t mode, uid, gid, pad;
+	uint64_t rdev, size, blksize, blocks;
+	uint64_t atime, atime_ns, mtime, mtime_ns, ctime, ctime_ns;
+	uint64_t unused[3];
+};
+
+static uint32_t path_of(uint64_t fd, char *out, uint32_t size)
+{
+	enum { NR_READLINK = 89 };
+	char name[32] = "/proc/self/fd/", digits[20];
+	unsigned at = 14, n = 0;
+	int64_t len;
+
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while ((fd /= 10) != 0);
+	while (n > 0)
+		name[at++] = digits[--n];
+	name[at] = '\0';
+	len = sys_call3(NR_READLINK, (uint64_t)name, (uint64_t)out, size);
+	return sys_failed(len) ? 0 : (uint32_t)len;
+}
+
+void tape_map(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
+	      uint64_t flags, uint64_t fd, uint64_t offset)
+{
+	enum { NR_FSTAT = 5, PATH_SIZE = 4096 };
+	struct engine *e = v->engine;
+	struct tapes *p = e->tapes;
+	struct file_stat st = {0};
+	struct wire_rec_map map = {.start = start,
+				   .end = start + len,
+				   .offset = offset,
+				   .prot = (uint32_t)prot,
+				   .flags = (uint32_t)flags};
+	char path[PATH_SIZE];
+	uint32_t path_len = path_of(fd, path, sizeof path);
+	uint8_t *at;
+
+	sys_call3(NR_FSTAT, fd, (uint64_t)&st, 0);
+	map.dev = st.dev;
+	map.ino = st.ino;
+	map.size = st.size;
+	map.mtime_ns = st.mtime * 1000000000 + st.mtime_ns;
+	engine_lock(&e->lock);
+	map.serial = p->serial;
+	at = put_begin(e, &p->ring, WIRE_REC_MAP, 0,
+		       (uint32_t)sizeof map + path_len);
+	if (at) {
+		at = put_bytes(at, &map, sizeof map);
+		put_end(&p->ring, put_bytes(at, path, path_len));
+	}
+	engine_unlock(&e->lock);
+}
+
+void tape_unmap(struct vcpu *v, uint64_t start, uint64_t len)
+{
+	struct engine *e = v->engine;
+	struct tapes *p = e->tapes;
+	const uint64_t range[2] = {start, start + len};
+	uint8_t *at;
+
+	engine_lock(&e->lock);
+	at = put_begin(e, &p->ring, WIRE_REC_UNMAP, 0, sizeof range);
+	if (at)
+		put_end(&p->ring, put_bytes(at, range, sizeof range));
+	engine_unlock(&e->lock);
+}
+
+/* -- Processes ------------------------------------------------------------- */
+
+static void put_process(struct engine *e, uint32_t parent)
+{
+	struct tapes *p = e->tapes;
+	struct wire_rec_process process = {
+	    .parent = parent, .serial = p->serial, .time_ns = put_now_ns()};
+	uint8_t *at;
+
+	process.pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	p->process = process.process =
+	    __atomic_add_fetch(&p->recording->n_processes, 1, __ATOMIC_SEQ_CST);
+	p->n_threads = 0;
+	p->ring = put_open(e, process.pid);
+	at = put_begin(e, &p->ring, WIRE_REC_PROCESS, 0, sizeof process);
+	if (at)
+		put_end(&p->ring, put_bytes(at, &process, sizeof process));
+}
+
+int tape_start_process(struct engine *e)
+{
+	struct tapes *p = memory_map(e->memory, sizeof *p);
+
+	if (!p)
+		return ERR_NOMEM;
+	p->recording = wire_recording_of(e->channel);
+	p->store.memory = e->memory;
+	e->tapes = p;
+	if (grow(e) < 0)
+		return ERR_NOMEM;
+	put_process(e, 0);
+	return 0;
+}
+
+void tape_forked(struct vcpu *v)
+{
+	struct engine *e = v->engine;
+	uint32_t parent = e->tapes->process;
+	uint32_t thread = v->tape->thread;
+
+	put_process(e, parent);
+	tape_new_thread(v, 0, WIRE_START_FORK);
+	v->tape->parent = thread;
+}

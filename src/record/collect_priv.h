@@ -1,0 +1,70 @@
+/* record/collect_priv.h - what the parts of the recorder share.
+ *
+ *	collect.c	threads: when something is told
+ *	collect_put.c	how it is written: rings, records, positions
+ *	collect_code.c	processes: code, mappings
+ *
+ * Lives in the target: freestanding, general registers only. */
+#ifndef RECORD_COLLECT_PRIV_H
+#define RECORD_COLLECT_PRIV_H
+
+#include "engine/pool.h"
+#include "engine/tape.h"
+#include "wire/ring.h"
+
+enum { TAPE_XSAVE = 11776 }; /* with AMX */
+
+/* One thread's, in its slot. */
+struct tape {
+	struct ring_view ring;	      /* .ring NULL: nothing is written */
+	uint64_t last_count, last_pc; /* of the last position written */
+	uint32_t thread;	      /* its number */
+	uint32_t born; /* enum wire_start + 1: START is to be written */
+	uint32_t parent;
+	uint32_t pending; /* WIRE_STATE_*, and IS_PENDING */
+	uint64_t pending_count, pending_pc;
+	uint64_t last_tsc;
+	uint64_t key_count; /* when the last KEY was written */
+	uint64_t misses;    /* since then */
+	uint8_t info[128];  /* WIRE_STATE_SIGNAL */
+	uint8_t xsave[TAPE_XSAVE] __attribute__((aligned(64)));
+	uint8_t xstate[TAPE_XSAVE];
+};
+_Static_assert(SLOT_TAPE + sizeof(struct tape) <= SLOT_VCPU, "collect_priv.h");
+enum { IS_PENDING = 1 << 16 };
+
+/* One process's. */
+struct tapes {
+	struct ring_view ring; /* code and mappings; under engine.lock */
+	struct wire_recording *recording; /* borrowed: in the channel */
+	uint32_t process;		  /* its number */
+	uint32_t n_threads;		  /* numbered so far */
+	uint32_t over;			  /* nobody listens any more */
+	uint32_t n_pages;
+	uint64_t serial;	  /* of the last CODE */
+	uint64_t changed;	  /* of the last that changed what was there */
+	struct code_page **pages; /* owned: a hash of n_slots */
+	uint32_t n_slots, pad;
+	struct bytes store; /* owned: the pages */
+};
+
+/* -- collect_put.c -- */
+
+/* Takes a ring for a stream; .ring NULL if there is none. */
+struct ring_view put_open(struct engine *e, uint32_t tid);
+void put_close(struct engine *e, const struct ring_view *ring);
+/* Room for a record of len bytes behind its head; NULL: it is over. */
+uint8_t *put_begin(struct engine *e, const struct ring_view *ring,
+		   enum wire_record_type type, unsigned info, uint32_t len);
+/* It is written: up to end. */
+void put_end(const struct ring_view *ring, const uint8_t *end);
+
+uint8_t *put_varint(uint8_t *to, uint64_t value);
+uint8_t *put_zigzag(uint8_t *to, int64_t value);
+uint8_t *put_bytes(uint8_t *to, const void *from, uint32_t len);
+enum { POSITION_MAX = 20, VARINT_MAX = 10 };
+uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count, uint64_t pc);
+
+uint64_t put_now_ns(void);
+
+#endif
