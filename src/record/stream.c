@@ -45,18 +45,16 @@ static uint64_t take_number(struct cursor *c, unsigned len)
 	return value;
 }
 
-/* The tenth byte of a varint has one bit to give. */
+/* Most are of one byte. The tenth has one bit to give. */
 static uint64_t take_varint(struct cursor *c)
 {
 	uint64_t value = 0;
 
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		uint64_t byte = take_number(c, 1);
+	for (unsigned shift = 0; c->at < c->end && shift < 70; shift += 7) {
+		uint64_t byte = *c->at++;
 
-		if (c->is_short || (shift == 63 && byte > 1))
-			break;
 		value |= (byte & 0x7f) << shift;
-		if ((byte & 0x80) == 0)
+		if (byte < 0x80 && (shift < 63 || byte <= 1))
 			return value;
 	}
 	c->is_short = 1;
@@ -361,7 +359,6 @@ int record_stream_next(struct record_stream *s, struct record_event *out,
 		       struct hark_err *err)
 {
 	struct wire_rec head;
-	struct record_event e;
 	const char *wrong;
 
 	if (s->broken)
@@ -378,16 +375,15 @@ int record_stream_next(struct record_stream *s, struct record_event *out,
 	s->at += sizeof head;
 	if (head.len > s->end - s->at)
 		return refuse(s, rows[head.type].name, "it is cut off", err);
-	wrong = read_contents(s, &head, &e);
+	wrong = read_contents(s, &head, out);
 	if (wrong != NULL)
 		return refuse(s, rows[head.type].name, wrong, err);
 	s->at += head.len;
 	s->number++;
 	s->last = head.type;
 	if (rows[head.type].has_position) {
-		s->count = e.count;
-		s->pc = e.pc;
+		s->count = out->count;
+		s->pc = out->pc;
 	}
-	*out = e;
 	return 1;
 }

@@ -90,7 +90,8 @@ void record_stream_init(struct record_stream *s, enum record_kind kind);
  * them are in use. */
 void record_stream_feed(struct record_stream *s, const uint8_t *bytes,
 			size_t len);
-/* 1: an event. 0: all that was fed is read. -1: it is no stream. */
+/* 1: an event. 0: all that was fed is read. -1: it is no stream, and out holds
+ * nothing to rely on. */
 int record_stream_next(struct record_stream *s, struct record_event *out,
 		       struct hark_err *err);
 
