@@ -1,21 +1,31 @@
-/* cli/cmd_info.c - hark info: what is in a file that hark wrote? */
+/* cli/cmd_info.c - hark info: what is in a file that hark wrote?
+ *
+ * A recording is opened by its index, whatever its size; of other files every
+ * chunk is read. */
 #include "cli/commands.h"
 
 #include "base/fmt.h"
 #include "outside/file.h"
+#include "outside/shelf.h"
 #include "present/json.h"
 #include "present/say.h"
 #include "present/text.h"
+#include "record/count.h"
+#include "record/recording.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHOWN_MAX = 50 }; /* processes, and notes */
+
 struct facts {
 	char kind[32], command[2048];
 	long exit, signal; /* -1: not known */
-	long processes, threads, lost;
-	uint64_t bytes, data_bytes, chunks;
+	uint64_t processes, threads, lost;
+	uint64_t bytes, chunks, key_frames;
+	uint64_t thread_bytes, code_bytes, instructions;
+	int is_counted; /* instructions are known */
 	enum file_status end;
 };
 
@@ -31,22 +41,20 @@ static void add_argument(struct facts *f, const char *value)
 
 static void take_line(struct facts *f, const char *key, const char *value)
 {
-	const struct {
-		const char *key;
-		long *where;
-	} numbers[] = {
-	    {"exit", &f->exit},		  {"signal", &f->signal},
-	    {"processes", &f->processes}, {"threads", &f->threads},
-	    {"lost", &f->lost},
-	};
-
 	if (strcmp(key, "kind") == 0)
 		fmt_text(f->kind, sizeof f->kind, "%s", value);
 	if (strcmp(key, "arg") == 0)
 		add_argument(f, value);
-	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-		if (strcmp(key, numbers[i].key) == 0)
-			*numbers[i].where = strtol(value, NULL, 10);
+	if (strcmp(key, "exit") == 0)
+		f->exit = strtol(value, NULL, 10);
+	if (strcmp(key, "signal") == 0)
+		f->signal = strtol(value, NULL, 10);
+	if (strcmp(key, "processes") == 0)
+		f->processes = strtoull(value, NULL, 10);
+	if (strcmp(key, "threads") == 0)
+		f->threads = strtoull(value, NULL, 10);
+	if (strcmp(key, "lost") == 0)
+		f->lost = strtoull(value, NULL, 10);
 }
 
 static void take_text(struct facts *f, const struct file_chunk *c)
@@ -61,10 +69,9 @@ static void take_text(struct facts *f, const struct file_chunk *c)
 /* What can be known without an END chunk. */
 static void take_data(struct facts *f, const struct file_chunk *c)
 {
-	f->data_bytes += c->len;
-	if (f->processes < (long)c->process)
+	if (f->processes < c->process)
 		f->processes = c->process;
-	if (f->threads < (long)c->thread)
+	if (f->threads < c->thread)
 		f->threads = c->thread;
 }
 
@@ -92,6 +99,38 @@ static int gather(const char *path, struct facts *f, struct hark_err *err)
 	return 0;
 }
 
+static void gather_recording(const struct recording *r, const char *path,
+			     struct facts *f)
+{
+	struct recording_facts facts;
+	const char *word;
+
+	recording_facts(r, &facts);
+	*f = (struct facts){
+	    .kind = "recording",
+	    .exit = facts.exit,
+	    .signal = facts.signal,
+	    .processes = facts.processes,
+	    .threads = facts.threads,
+	    .lost = facts.lost,
+	    .bytes = facts.bytes,
+	    .chunks = facts.chunks,
+	    .key_frames = facts.key_frames,
+	    .thread_bytes = facts.thread_bytes,
+	    .code_bytes = facts.code_bytes,
+	    .end = recording_damage(r) != NULL ? FILE_DAMAGED
+		   : recording_is_complete(r)  ? FILE_END
+					       : FILE_CUT,
+	};
+	for (unsigned i = 0; (word = recording_meta_nth(r, "arg", i)) != NULL;
+	     i++)
+		add_argument(f, word);
+	f->is_counted = count_load(path, &f->instructions);
+	if (recording_damage(r) != NULL)
+		say_error("%s; what stands before it is shown",
+			  recording_damage(r));
+}
+
 /* -- Printing -- */
 
 static void number_or_null(struct json *j, const char *key, long value)
@@ -102,7 +141,49 @@ static void number_or_null(struct json *j, const char *key, long value)
 		json_signed(j, key, value);
 }
 
-static void print_json(const struct facts *f)
+/* What threads say; code and modules do not grow with time. */
+static double bits_per_instruction(const struct facts *f)
+{
+	return f->instructions == 0
+		   ? 0
+		   : 8 * (double)f->thread_bytes / (double)f->instructions;
+}
+
+static void print_counts(struct json *j, const struct facts *f)
+{
+	if (f->is_counted)
+		json_number(j, "instructions", f->instructions);
+	else
+		json_null(j, "instructions");
+	json_number(j, "bytes", f->bytes);
+	if (f->is_counted && f->instructions > 0)
+		json_real(j, "bits_per_instruction", bits_per_instruction(f));
+	else
+		json_null(j, "bits_per_instruction");
+	json_number(j, "key_frames", f->key_frames);
+}
+
+static void list_json(struct json *j, const struct recording *r)
+{
+	json_array(j, "process_list");
+	for (unsigned i = 0; i < recording_n_processes(r); i++) {
+		const struct recording_process *p = recording_process(r, i);
+
+		json_object(j, NULL);
+		json_number(j, "number", p->number);
+		json_number(j, "pid", p->pid);
+		json_number(j, "parent", p->parent);
+		json_number(j, "previous", p->previous);
+		json_number(j, "threads", p->n_threads);
+		json_text(j, "exe", p->exe);
+		json_text(j, "command", p->command);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* r: NULL if it is no recording. */
+static void print_json(const struct facts *f, const struct recording *r)
 {
 	struct json j;
 
@@ -112,14 +193,16 @@ static void print_json(const struct facts *f)
 	json_text(&j, "command", f->command);
 	number_or_null(&j, "exit_status", f->exit);
 	number_or_null(&j, "signal", f->signal);
-	json_signed(&j, "processes", f->processes);
-	json_signed(&j, "threads", f->threads);
-	json_null(&j, "instructions");
-	json_number(&j, "bytes", f->bytes);
-	json_null(&j, "bits_per_instruction");
-	json_number(&j, "key_frames", 0);
+	json_number(&j, "processes", f->processes);
+	json_number(&j, "threads", f->threads);
+	print_counts(&j, f);
 	json_bool(&j, "complete", f->end == FILE_END);
-	json_signed(&j, "lost", f->lost);
+	json_number(&j, "lost", f->lost);
+	if (r != NULL) {
+		json_number(&j, "thread_bytes", f->thread_bytes);
+		json_number(&j, "code_bytes", f->code_bytes);
+		list_json(&j, r);
+	}
 	json_end(&j);
 }
 
@@ -128,40 +211,105 @@ static void print_escaped(const char *label, const char *text)
 	char safe[4 * sizeof((struct facts *)0)->command];
 
 	text_escape(text, strlen(text), safe, sizeof safe);
-	printf("%-10s %s\n", label, safe);
+	printf("%-12s %s\n", label, safe);
 }
 
-static void print_text(const struct facts *f)
+static void print_number(const char *label, uint64_t n)
+{
+	printf("%-12s %lu\n", label, (unsigned long)n);
+}
+
+static void print_recording(const struct facts *f, const struct recording *r)
+{
+	const char *text;
+
+	print_number("key frames", f->key_frames);
+	if (f->is_counted) {
+		print_number("instructions", f->instructions);
+		printf("%-12s %.4f\n", "bits each", bits_per_instruction(f));
+	}
+	for (unsigned i = 0; i < recording_n_processes(r); i++) {
+		const struct recording_process *p = recording_process(r, i);
+		char label[32];
+
+		if (i == SHOWN_MAX) {
+			printf("... and %u more processes\n",
+			       recording_n_processes(r) - i);
+			break;
+		}
+		fmt_text(label, sizeof label, "%u (%u)", p->number, p->pid);
+		print_escaped(label,
+			      p->command[0] == '\0' ? "(forked)" : p->command);
+	}
+	for (unsigned i = 0;
+	     i < SHOWN_MAX && (text = recording_note(r, i)) != NULL; i++)
+		print_escaped("note", text);
+}
+
+static void print_text(const struct facts *f, const struct recording *r)
 {
 	print_escaped("kind", f->kind);
 	if (f->command[0] != '\0')
 		print_escaped("command", f->command);
 	if (f->exit >= 0)
-		printf("%-10s exit status %ld\n", "ended", f->exit);
+		printf("%-12s exit status %ld\n", "ended", f->exit);
 	else if (f->signal >= 0)
-		printf("%-10s killed by signal %ld (%s)\n", "ended", f->signal,
+		printf("%-12s killed by signal %ld (%s)\n", "ended", f->signal,
 		       strsignal((int)f->signal));
-	printf("%-10s %ld\n", "processes", f->processes);
-	printf("%-10s %ld\n", "threads", f->threads);
-	printf("%-10s %lu in %lu chunks\n", "bytes", (unsigned long)f->bytes,
+	print_number("processes", f->processes);
+	print_number("threads", f->threads);
+	printf("%-12s %lu in %lu chunks\n", "bytes", (unsigned long)f->bytes,
 	       (unsigned long)f->chunks);
-	printf("%-10s %s\n", "complete",
+	printf("%-12s %s\n", "complete",
 	       f->end == FILE_END   ? "yes"
 	       : f->end == FILE_CUT ? "no: it was cut off"
 				    : "no: it is damaged");
-	printf("%-10s %ld\n", "lost", f->lost);
+	print_number("lost", f->lost);
+	if (r != NULL)
+		print_recording(f, r);
+}
+
+/* -- Which file -- */
+
+/* *out is NULL if it is of another kind. */
+static int open_recording(const char *path, struct recording **out,
+			  struct hark_err *err)
+{
+	struct file_reader *r;
+	struct file_chunk c;
+	struct facts f = {0};
+
+	*out = NULL;
+	if (strcmp(path, "-") != 0) {
+		if (file_open(path, &r, err) < 0)
+			return -1;
+		if (file_next(r, &c, NULL) == FILE_CHUNK)
+			take_text(&f, &c);
+		file_reader_close(r);
+		if (strcmp(f.kind, "recording") != 0)
+			return 0;
+	}
+	return recording_open_damaged(path, out, err);
 }
 
 int cmd_info(const struct cli_args *args)
 {
+	char path[SHELF_PATH_MAX];
+	struct recording *r = NULL;
 	struct hark_err err = {0};
 	struct facts f;
 
-	if (gather(args_operands(args)[0], &f, &err) < 0)
+	if (shelf_find(args_operands(args)[0], path, &err) < 0 ||
+	    open_recording(path, &r, &err) < 0)
+		return cli_fail(&err);
+	if (r != NULL)
+		gather_recording(r, path, &f);
+	else if (gather(path, &f, &err) < 0)
 		return cli_fail(&err);
 	if (args_flag(args, "json"))
-		print_json(&f);
+		print_json(&f, r);
 	else
-		print_text(&f);
+		print_text(&f, r);
+	recording_close(r);
 	return cli_finish(CLI_OK);
 }

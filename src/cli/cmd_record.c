@@ -1,19 +1,22 @@
 /* cli/cmd_record.c - hark record: a program, to go back in it later. */
 #include "cli/commands.h"
 
+#include "base/fmt.h"
 #include "outside/recorder.h"
 #include "outside/run.h"
+#include "outside/shelf.h"
 #include "outside/supervise.h"
 #include "present/say.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct job {
 	const struct cli_args *args;
-	const char *path;
+	char path[SHELF_PATH_MAX]; /* "-": standard output */
 	uint64_t key_every, keep;
 	struct supervise supervise;
 };
@@ -60,8 +63,45 @@ static int check_options(struct job *job)
 		return args_refuse(args, "--ring takes a size: 64M, say");
 	if (key != NULL && parse_size(key, 0, &job->key_every) < 0)
 		return args_refuse(args, "--key-every takes a number");
-	job->path = args_value(args, "output");
 	return CLI_OK;
+}
+
+/* -- The file -- */
+
+/* The recording goes where hark's standard output goes; the program, which
+ * shares it, gets standard error instead. */
+static int take_output(struct file_writer **out, struct hark_err *err)
+{
+	int fd;
+
+	if (isatty(STDOUT_FILENO))
+		return err_set(err, HARK_EREFUSE, 0,
+			       "a recording is not written to a terminal");
+	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+		err_set(err, HARK_EIO, errno, "standard output: %s",
+			strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return file_create_fd(fd, "standard output", out, err);
+}
+
+static int create_file(struct job *job, struct file_writer **out,
+		       struct hark_err *err)
+{
+	const char *name = args_value(job->args, "output");
+
+	if (name == NULL)
+		return shelf_create(args_operands(job->args)[0], out, job->path,
+				    err);
+	if (fmt_text(job->path, sizeof job->path, "%s", name) >=
+	    sizeof job->path)
+		return err_set(err, HARK_EINPUT, 0, "the path is too long");
+	if (strcmp(name, "-") == 0)
+		return take_output(out, err);
+	return file_create(name, args_flag(job->args, "force"), out, err);
 }
 
 /* -- Recording -- */
@@ -139,7 +179,8 @@ static void tell(const struct job *job, const struct recorder_totals *t)
 {
 	if (t->failed)
 		return; /* it was said */
-	say("%s: %lu bytes, %u process%s, %u thread%s", job->path,
+	say("%s: %lu bytes, %u process%s, %u thread%s",
+	    strcmp(job->path, "-") == 0 ? "standard output" : job->path,
 	    (unsigned long)t->bytes, t->processes,
 	    t->processes == 1 ? "" : "es", t->threads,
 	    t->threads == 1 ? "" : "s");
@@ -148,34 +189,42 @@ static void tell(const struct job *job, const struct recorder_totals *t)
 			  job->path);
 }
 
-int cmd_record(const struct cli_args *args)
+static int record(struct job *job, int *status, struct recorder_totals *totals,
+		  struct hark_err *err)
 {
-	struct job job = {.args = args};
+	const struct cli_args *args = job->args;
 	struct recorder_plan plan = {
-	    .force = args_flag(args, "force"),
 	    .argv = args_operands(args),
+	    .key_every = job->key_every,
+	    .keep = job->keep,
 	    .bundle_debug = args_flag(args, "bundle-debug"),
 	    .note = note,
 	};
+	struct recorder *rec;
+
+	if (create_file(job, &plan.file, err) < 0 ||
+	    recorder_open(&plan, &rec, err) < 0)
+		return -1;
+	if (record_all(job, rec, status, err) < 0) {
+		recorder_discard(rec);
+		shelf_forget(job->path);
+		return -1;
+	}
+	recorder_close(rec, totals);
+	return 0;
+}
+
+int cmd_record(const struct cli_args *args)
+{
+	struct job job = {.args = args};
 	struct recorder_totals totals;
-	struct recorder *rec = NULL;
 	struct hark_err err = {0};
 	int status = -1, rc = check_options(&job);
 
 	if (rc != CLI_OK)
 		return rc;
-	plan.path = job.path;
-	plan.keep = job.keep;
-	plan.key_every = job.key_every;
 	supervise_begin(&job.supervise);
-	rc = recorder_open(&plan, &rec, &err);
-	if (rc == 0) {
-		rc = record_all(&job, rec, &status, &err);
-		if (rc < 0)
-			recorder_discard(rec);
-		else
-			recorder_close(rec, &totals);
-	}
+	rc = record(&job, &status, &totals, &err);
 	supervise_end(&job.supervise);
 	if (rc < 0)
 		return cli_fail_start(&err);

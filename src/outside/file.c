@@ -109,26 +109,78 @@ static int replaceable(const char *path)
 	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
+/* A recording is a secret. Where others may rename and replace files it would
+ * not be safe. */
+static int check_directory(int dir, const char *path, struct hark_err *err)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return err_set(err, HARK_EIO, errno, "%s: %s", path,
+			       strerror(errno));
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "%s: its directory belongs to another user",
+			       path);
+	if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "%s: everybody may write to its directory "
+			       "(chmod o-w, or choose another)",
+			       path);
+	return 0;
+}
+
+/* The directory of path, and the name in it. */
+static int open_directory(const char *path, const char **name,
+			  struct hark_err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *parent = slash == NULL
+			   ? strdup(".")
+			   : strndup(path, (size_t)(slash - path) + 1);
+	int dir, e;
+
+	if (parent == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	e = errno;
+	if (dir < 0) /* one that may be used, but not read */
+		dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(parent);
+	if (dir < 0)
+		return err_set(err, HARK_EIO, e, "%s: %s", path, strerror(e));
+	if (check_directory(dir, path, err) < 0) {
+		close(dir);
+		return -1;
+	}
+	*name = slash == NULL ? path : slash + 1;
+	return dir;
+}
+
 int file_create(const char *path, int force, struct file_writer **out,
 		struct hark_err *err)
 {
-	int fd;
+	const char *name = NULL;
+	int fd, dir, e;
 
 	if (strcmp(path, "-") == 0)
 		return writer_new(STDOUT_FILENO, 0, "standard output", out,
 				  err);
+	dir = open_directory(path, &name, err);
+	if (dir < 0)
+		return -1;
 	if (force && replaceable(path))
-		unlink(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		  0600);
-	if (fd < 0) {
-		int e = errno;
-
+		unlinkat(dir, name, 0);
+	fd = openat(dir, name,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	e = errno;
+	close(dir);
+	if (fd < 0)
 		return err_set(err, HARK_EIO, e, "%s: %s%s", path, strerror(e),
 			       e == EEXIST && !force && replaceable(path)
 				   ? " (--force replaces it)"
 				   : "");
-	}
+	fchmod(fd, 0600); /* whatever the umask says */
 	return writer_new(fd, 1, path, out, err);
 }
 

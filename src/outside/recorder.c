@@ -369,21 +369,21 @@ static void file_failed(void *ctx, const char *why)
 int recorder_open(const struct recorder_plan *plan, struct recorder **out,
 		  struct hark_err *err)
 {
-	struct press_plan press = {.keep = plan->keep, .failed = file_failed};
 	struct recorder *r = calloc(1, sizeof *r);
+	struct press_plan press = {.file = plan->file,
+				   .keep = plan->keep,
+				   .ctx = r,
+				   .failed = file_failed};
 
-	if (r == NULL)
+	if (r == NULL) {
+		file_writer_discard(plan->file);
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	}
 	r->plan = *plan;
 	r->status = -1;
-	press.ctx = r;
-	if (file_create(plan->path, plan->force, &press.file, err) < 0) {
-		free(r);
-		return -1;
-	}
-	if (recorder_put_meta(plan, press.file, err) < 0 ||
+	if (recorder_put_meta(plan, err) < 0 ||
 	    press_new(&press, &r->press, err) < 0) {
-		file_writer_discard(press.file);
+		file_writer_discard(plan->file);
 		free(r);
 		return -1;
 	}

@@ -29,18 +29,17 @@ struct recorder;	/* opaque */
 struct recorder_source; /* opaque */
 
 struct recorder_plan {
-	const char *path;   /* borrowed; "-": standard output */
-	int force;	    /* replace it */
-	char *const *argv;  /* borrowed: the command */
-	uint64_t key_every; /* 0: as it suits */
-	uint64_t keep;	    /* bytes of thread data, the newest; 0: all */
+	struct file_writer *file; /* becomes the recorder's */
+	char *const *argv;	  /* borrowed: the command */
+	uint64_t key_every;	  /* 0: as it suits */
+	uint64_t keep;		  /* bytes of thread data, the newest; 0: all */
 	int bundle_debug;
 	void *ctx;
 	/* One line for a person; by any thread. */
 	void (*note)(void *ctx, const char *text);
 };
 
-/* The file is there, and begun. */
+/* The file is begun; on failure it is discarded. */
 int recorder_open(const struct recorder_plan *plan, struct recorder **out,
 		  struct hark_err *err);
 /* Its thread: not before the last fork. The caller gets a SIGCHLD when the

@@ -79,8 +79,7 @@ void recorder_put_text(struct recorder *r, enum wire_chunk_type type,
 		       uint32_t process, uint32_t thread, struct file_text *t);
 void recorder_put_note(struct recorder *r, uint32_t process, uint32_t thread,
 		       const char *text);
-int recorder_put_meta(const struct recorder_plan *plan,
-		      struct file_writer *file, struct hark_err *err);
+int recorder_put_meta(const struct recorder_plan *plan, struct hark_err *err);
 void recorder_put_end(struct recorder *r);
 /* What a program is, while it is held. */
 void recorder_read_program(pid_t pid, struct file_text *out);

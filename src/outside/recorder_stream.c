@@ -284,12 +284,33 @@ static int begin(struct recorder_source *src, struct stream *s,
 
 /* -- Bytes -- */
 
-static void break_stream(struct recorder *r, struct stream *s)
+/* bytes: what should be a record and is none; NULL: the ring is none. */
+static void break_stream(struct recorder *r, struct stream *s,
+			 const uint8_t *bytes, uint32_t len)
 {
-	recorder_put_note(r, s->process, s->thread,
-			  "its memory was overwritten: the stream ends here");
+	char text[128], found[16] = "a ring";
+
+	if (bytes != NULL)
+		snprintf(found, sizeof found, "type %u", bytes[0]);
+	snprintf(text, sizeof text,
+		 "thread %u.%u: its memory was overwritten (%s, %u bytes); it "
+		 "ends here",
+		 s->process, s->thread, found, len);
+	recorder_put_note(r, s->process, s->thread, text);
 	s->kind = STREAM_BROKEN;
 	r->lost++;
+}
+
+/* A thread that enters the image says so (wire/channel.h): nothing that is
+ * recorded. No START looks like it, for that is never empty. */
+static int is_visit(const uint8_t *bytes, uint32_t len)
+{
+	struct wire_visit v;
+
+	if (len != sizeof v)
+		return 0;
+	memcpy(&v, bytes, sizeof v);
+	return v.type == WIRE_VISIT && v.size == sizeof v;
 }
 
 /* May it follow what was before? */
@@ -310,10 +331,12 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 
 	(void)tid;
 	(void)err;
+	if (s->kind == STREAM_NEW && is_visit(bytes, len))
+		return 0;
 	if (s->kind == STREAM_NEW) {
 		begun = begin(src, s, bytes, len) == 0;
 		if (!begun)
-			break_stream(src->recorder, s);
+			break_stream(src->recorder, s, bytes, len);
 	}
 	while (at < len && s->kind != STREAM_BROKEN) {
 		uint32_t n =
@@ -322,7 +345,7 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 		if (n == 0 || !in_place(s, bytes[at], begun && at == 0)) {
 			append(src->recorder, s, bytes + from, at - from);
 			cut(src->recorder, s);
-			break_stream(src->recorder, s);
+			break_stream(src->recorder, s, bytes + at, len - at);
 			return 0;
 		}
 		if (bytes[at] == WIRE_REC_KEY) {
@@ -345,6 +368,6 @@ void stream_end(void *ctx, uint32_t ring, int damaged)
 
 	cut(src->recorder, s);
 	if (damaged && s->kind != STREAM_BROKEN)
-		break_stream(src->recorder, s);
+		break_stream(src->recorder, s, NULL, 0);
 	*s = (struct stream){.kind = damaged ? STREAM_BROKEN : STREAM_NEW};
 }

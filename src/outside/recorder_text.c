@@ -42,8 +42,7 @@ void recorder_put_note(struct recorder *r, uint32_t process, uint32_t thread,
 }
 
 /* By this thread: there may be no other yet. */
-int recorder_put_meta(const struct recorder_plan *plan,
-		      struct file_writer *file, struct hark_err *err)
+int recorder_put_meta(const struct recorder_plan *plan, struct hark_err *err)
 {
 	struct file_text t = {0};
 	struct utsname u;
@@ -64,7 +63,8 @@ int recorder_put_meta(const struct recorder_plan *plan,
 		if (t.len < WORDS_MAX)
 			file_text_add(&t, "arg", *a);
 	rc = t.failed ? err_set(err, HARK_ENOMEM, ENOMEM, "out of memory")
-		      : file_put(file, WIRE_CHUNK_META, 0, 0, t.at, t.len, err);
+		      : file_put(plan->file, WIRE_CHUNK_META, 0, 0, t.at, t.len,
+				 err);
 	file_text_free(&t);
 	return rc;
 }

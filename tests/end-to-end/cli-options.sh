@@ -32,7 +32,7 @@ refuses "a wrong choice" \
 	"doctor: 'pink' is not one of auto|always|never (option --color)" \
 	doctor --color=pink
 refuses "a wrong process id" "run: 'me' is no process id (option --pid)" run -p me
-refuses "a missing operand" "info: no FILE given; see 'hark help info'" info
+refuses "a missing operand" "rm: no FILE given; see 'hark help rm'" rm
 refuses "an operand too many" "version: 'now' is one argument too many" version now
 refuses "help on an unknown command" \
 	"unknown command 'docter'; did you mean 'doctor'?" help docter

@@ -211,8 +211,7 @@ END_TEST
 
 START_TEST(operands_are_counted)
 {
-	check_refused("info", WORDS(),
-		      "info: no FILE given; see 'hark help info'");
+	check_refused("rm", WORDS(), "rm: no FILE given; see 'hark help rm'");
 	check_refused("info", WORDS("a", "b", "c"),
 		      "info: 'b' is one argument too many");
 	check_refused("version", WORDS("x"),

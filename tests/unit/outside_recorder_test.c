@@ -5,6 +5,7 @@
  * number from 0 on, in its order, up to where they came. */
 #include "outside/recorder.h"
 
+#include "outside/file.h"
 #include "record/recording.h"
 #include "record_play.h"
 
@@ -55,9 +56,11 @@ static void note(void *ctx, const char *text)
 static struct recorder *begin(uint64_t keep)
 {
 	struct recorder_plan plan = {
-	    .path = path, .argv = command, .keep = keep, .note = note};
+	    .argv = command, .keep = keep, .note = note};
 	struct recorder *r = NULL;
 	struct hark_err err = {0};
+
+	ck_assert_int_eq(0, file_create(path, 0, &plan.file, &err));
 
 	ck_assert_msg(recorder_open(&plan, &r, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(0, recorder_start(r, &err));
