@@ -63,8 +63,11 @@ INSIDE_DIRS := $(PURE_DIRS) inside engine
 HOSTED_DIRS := $(PURE_DIRS) engine image outside record flight probe profile \
 	context present gdb cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
-INSIDE_SRC  := $(call in_dirs,$(INSIDE_DIRS)) $(wildcard src/record/collect*.c)
-INSIDE_ASM  := $(wildcard src/inside/*.S src/engine/*.S)
+# Of the engine all but replay goes into the target; of recording, what collects.
+INSIDE_SRC  := $(filter-out src/engine/replay.c,$(call in_dirs,$(INSIDE_DIRS))) \
+	$(wildcard src/record/collect*.c)
+INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
+	$(wildcard src/inside/*.S src/engine/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
 UNIT_SRC    := $(wildcard tests/unit/*.c)

@@ -24,7 +24,7 @@ function engine_miss
 	mov %gs:VCPU_SPILL, %r10
 	mov %gs:(VCPU_SPILL + 8), %rcx
 	movl $1, %gs:VCPU_REASON	/* EXIT_INDIRECT */
-	jmp engine_leave
+	jmp *%gs:VCPU_LEAVE
 	.size engine_miss, . - engine_miss
 
 /* All exits come here; reason, argument and (but for links) pc are set. */

@@ -209,6 +209,7 @@ struct engine {
 	uint32_t n_threads;
 	uint32_t flags;	  /* WIRE_RUN_* */
 	uint32_t replays; /* a recording: replay.c */
+	uint64_t near;	  /* blocks lie near this; 0: near their own code */
 	/* Where code comes from; NULL: from memory. (block.h) */
 	unsigned (*fetch)(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
 	void *fetch_ctx;

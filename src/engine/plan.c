@@ -85,3 +85,16 @@ void count_plan(const struct guest_block *g, struct plan *out)
 			     t == TREAT_JMP_IND);
 	}
 }
+
+/* The same, nothing but instructions. */
+void count_instructions(const struct guest_block *g, struct plan *out)
+{
+	out->n = 0;
+	for (unsigned k = 0; k < g->n; k++) {
+		unsigned t = g->insns[k].treat;
+
+		if (t >= TREAT_SYSCALL)
+			break;
+		plan_add(out, k, COUNT_INSTRUCTIONS, 1);
+	}
+}

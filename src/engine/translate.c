@@ -524,7 +524,7 @@ static void put_flags_back(struct work *w)
 static void find_live(struct work *w)
 {
 	struct x86_live live = x86_live_all();
-	unsigned how = w->plan ? X86_LIVE_AT_FAULTS : 0;
+	unsigned how = is_taped(w->e) ? 0 : X86_LIVE_AT_FAULTS;
 	uint16_t used = 0;
 
 	for (unsigned k = w->g->n; k-- > 0;) {
@@ -839,7 +839,10 @@ static void put_front(struct work *w, struct plan *plan)
 
 	if (e->flags & WIRE_RUN_COUNT) {
 		w->plan = plan;
-		count_plan(w->g, plan);
+		if (e->replays)
+			count_instructions(w->g, plan);
+		else
+			count_plan(w->g, plan);
 	}
 	if (!w->plan && !is_taped(e))
 		return;
@@ -864,7 +867,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	struct block *b;
 	uint32_t number;
 
-	w.region = cache_region(e, how->pc, ROOM);
+	w.region = cache_region(e, e->near ? e->near : how->pc, ROOM);
 	if (!w.region)
 		return 0;
 	w.number = e->cache->blocks.n + 1;
