@@ -52,6 +52,11 @@ struct replay {
 
 void replay_enter(struct vcpu *v, uint64_t mask);
 extern const uint8_t replay_leave[] __attribute__((visibility("hidden")));
+extern const uint8_t engine_miss[] __attribute__((visibility("hidden")));
+
+/* The engine in hark itself is not in an image: no rip is in there. */
+extern const uint8_t hark_entry[1], hark_image_end[1];
+const uint8_t hark_entry[1], hark_image_end[1];
 
 /* -- Faults ---------------------------------------------------------------- */
 
@@ -188,6 +193,7 @@ static int prepare(struct replay *r)
 	r->v->self = r->v;
 	r->v->engine = r->e;
 	r->v->leave = (uint64_t)replay_leave;
+	r->v->miss = (uint64_t)engine_miss;
 	return catch_faults();
 }
 

@@ -20,9 +20,6 @@
 
 enum { PAGE = 4096, TF = 0x100, RF = 0x10000, TRACED = 2, HINT = 0x60000000 };
 
-/* Of the image, which is not here. */
-const uint8_t hark_entry[1], hark_image_end[1];
-
 extern const uint8_t engine_leave[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_end[] __attribute__((visibility("hidden")));
