@@ -75,7 +75,7 @@ static int64_t drain_source(struct recorder_source *s, uint64_t bytes)
 	s->n_rings =
 	    b.rings < geometry.max_threads ? b.rings : geometry.max_threads;
 	drain_bound(s->drain, &b);
-	s->most = 0;
+	s->most = s->ring_bytes = 0;
 	moved = drain_pass(s->drain, stream_take, s, &err);
 	return moved < 0 ? 0 : moved;
 }

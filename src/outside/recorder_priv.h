@@ -40,7 +40,9 @@ struct recorder_source {
 	uint32_t n_pairs, room_pairs;
 	struct file_text program; /* of its first process; then empty */
 	uint32_t heard;		  /* the bell */
-	uint64_t most;		  /* bytes out of one ring, in this pass */
+	uint32_t ring;		  /* that bytes come out of, in this pass */
+	uint64_t ring_bytes;	  /* so far */
+	uint64_t most;		  /* out of one ring */
 };
 
 struct recorder {

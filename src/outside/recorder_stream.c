@@ -321,6 +321,17 @@ static int in_place(const struct stream *s, unsigned type, int begun)
 	return !s->awaits_key || type == WIRE_REC_KEY;
 }
 
+/* A pass takes all of one ring before it takes of the next. */
+static void measure(struct recorder_source *src, uint32_t ring, uint32_t len)
+{
+	if (src->ring != ring)
+		src->ring_bytes = 0;
+	src->ring = ring;
+	src->ring_bytes += len;
+	if (src->most < src->ring_bytes)
+		src->most = src->ring_bytes;
+}
+
 int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 		uint32_t len, struct hark_err *err)
 {
@@ -331,6 +342,7 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 
 	(void)tid;
 	(void)err;
+	measure(src, ring, len);
 	if (s->kind == STREAM_NEW && is_visit(bytes, len))
 		return 0;
 	if (s->kind == STREAM_NEW) {
@@ -356,8 +368,6 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 		at += n;
 	}
 	append(src->recorder, s, bytes + from, at - from);
-	if (src->most < len)
-		src->most = len;
 	return 0;
 }
 
