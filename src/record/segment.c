@@ -7,18 +7,19 @@
  * S3  A RESULT stands at an instruction of its length.
  * S4  At the next KEY, and at an END, all registers are the recorded ones:
  *     general ones, flags (status and direction), the bases of fs and gs, and
- *     the extended ones (record/xstate.h). */
+ *     the extended ones (record/xstate.h). Flags that the program overwrites
+ *     before it looks at them are nobody's: neither world keeps them. */
 #include "record/segment.h"
 
 #include "base/fmt.h"
-#include "x86/decode.h"
+#include "x86/live.h"
 
 #include <string.h>
 
 typedef unsigned long long ull;
 
 enum {
-	FLAGS_COMPARED = X86_FLAGS_STATUS | X86_DF,
+	LOOK_AHEAD = 64, /* instructions, for what becomes of flags */
 	/* of arch_prctl */
 	NR_ARCH_PRCTL = 158,
 	SET_GS = 0x1001,
@@ -88,18 +89,32 @@ enum {
 _Static_assert(offsetof(struct wire_rec_state, sigmask) / 8 == N_REGS,
 	       "names stand as registers do");
 
+/* Those that the program may still look at. */
+static uint64_t flags_to_compare(const struct segment *s, uint64_t pc)
+{
+	uint8_t bytes[LOOK_AHEAD * X86_MAX_LEN];
+	struct x86_text text = {.bytes = bytes, .pc = pc};
+	struct x86_live live = {.flags = X86_FLAGS_STATUS};
+
+	text.len = code_fetch(s->code, pc, bytes, sizeof bytes);
+	live = x86_live_ahead(&text, pc, live, LOOK_AHEAD, 0, NULL);
+	return X86_DF | (live.flags & X86_FLAGS_STATUS);
+}
+
 /* Adds every difference to the text; whether there is one. */
-static int compare_general(const struct wire_rec_state *recorded,
-			   const struct wire_rec_state *replayed, char *text,
+static int compare_general(const struct segment *s,
+			   const struct wire_rec_state *recorded, char *text,
 			   size_t size)
 {
+	const struct wire_rec_state *replayed = replay_state(s->cpu);
+	uint64_t flags = flags_to_compare(s, replayed->pc);
 	uint64_t was[N_REGS], is[N_REGS];
 	size_t at = 0;
 
 	memcpy(was, recorded, sizeof was);
 	memcpy(is, replayed, sizeof is);
-	was[REG_RFLAGS] &= FLAGS_COMPARED;
-	is[REG_RFLAGS] &= FLAGS_COMPARED;
+	was[REG_RFLAGS] &= flags;
+	is[REG_RFLAGS] &= flags;
 	for (unsigned i = 0; i < N_REGS; i++)
 		if (was[i] != is[i] && at < size)
 			at += fmt_text(text + at, size - at,
@@ -130,7 +145,7 @@ static int check_registers(const struct segment *s,
 {
 	char what[400];
 
-	if (compare_general(recorded, replay_state(s->cpu), what, sizeof what))
+	if (compare_general(s, recorded, what, sizeof what))
 		return diverged(s, what, err);
 	if (compare_extended(s, e, what, sizeof what))
 		return diverged(s, what, err);
