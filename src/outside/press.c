@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 enum {
@@ -20,7 +21,7 @@ enum {
 static const struct {
 	uint64_t load;
 	int level;
-} pressure[] = {{8 << 20, 3}, {24 << 20, 1}, {UINT64_MAX, -2}};
+} pressure[] = {{16 << 20, 1}, {UINT64_MAX, -3}};
 
 enum { JOB_NEW, JOB_TAKEN, JOB_PRESSED };
 
@@ -65,14 +66,24 @@ struct press_job *press_job(struct press *p)
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (j == NULL)
-		return calloc(1, sizeof *j);
-	*j = (struct press_job){.bytes = j->bytes, .room = j->room};
+		j = calloc(1, sizeof *j);
+	if (j != NULL)
+		*j = (struct press_job){
+		    .bytes = j->bytes, .room = j->room, .file = -1};
 	return j;
+}
+
+static void drop_contents(struct press_job *j)
+{
+	file_unpack_free(&j->packed);
+	if (j->file >= 0)
+		close(j->file);
+	j->file = -1;
 }
 
 static void destroy(struct press_job *j)
 {
-	file_unpack_free(&j->packed);
+	drop_contents(j);
 	free(j->bytes);
 	free(j);
 }
@@ -84,7 +95,7 @@ static void recycle(struct press *p, struct press_job *j)
 		destroy(j);
 		return;
 	}
-	file_unpack_free(&j->packed);
+	drop_contents(j);
 	j->next = p->spare;
 	p->spare = j;
 	p->n_spare++;
@@ -126,7 +137,33 @@ int press_job_append(struct press_job *j, const void *bytes, size_t len)
 	return 0;
 }
 
+void press_job_read(struct press_job *j, int file, uint64_t offset, size_t len)
+{
+	j->file = file;
+	j->file_offset = offset;
+	j->len = len;
+}
+
 /* -- Pressing -- */
+
+/* A file that has become shorter meanwhile is zero from there on. */
+static int read_bytes(struct press_job *j)
+{
+	size_t len = j->len, done = 0;
+	ssize_t n = 1;
+
+	j->len = 0;
+	if (press_job_fit(j, len) < 0)
+		return -1;
+	j->len = len;
+	while (done < len && n > 0) {
+		n = pread(j->file, j->bytes + done, len - done,
+			  (off_t)(j->file_offset + done));
+		done += n > 0 ? (size_t)n : 0;
+	}
+	memset(j->bytes + done, 0, len - done);
+	return 0;
+}
 
 static int level_for(const struct press *p, const struct press_job *j)
 {
@@ -151,6 +188,11 @@ static void press_one(struct press_job *j, int level, ZSTD_CCtx *zstd)
 	    .len = j->len,
 	};
 
+	if (j->file >= 0) {
+		if (read_bytes(j) < 0)
+			return;
+		c.bytes = j->bytes;
+	}
 	file_pack(&c, level, zstd, &j->packed);
 }
 

@@ -41,10 +41,13 @@ void press_discard(struct press *p);
 struct press_job {
 	enum wire_chunk_type type;
 	uint32_t process, thread;
-	uint8_t has_key, level; /* level 0: as R2 says; else at most that */
+	uint8_t has_key;
+	int8_t level; /* 0: as R2 says; else at most that */
 	struct wire_file_key key;
 	uint8_t *bytes; /* owned */
 	size_t len, room;
+	int file; /* owned: bytes are read of it, by whoever presses; or -1 */
+	uint64_t file_offset;
 	/* Private. */
 	uint8_t state;
 	struct press_job *next;
@@ -54,6 +57,8 @@ struct press_job {
 /* An empty one, or NULL: no memory. */
 struct press_job *press_job(struct press *p);
 void press_job_free(struct press *p, struct press_job *j);
+/* len bytes of file, at offset; the descriptor becomes the job's. */
+void press_job_read(struct press_job *j, int file, uint64_t offset, size_t len);
 /* Room for len bytes behind those that are there, or -1. */
 int press_job_fit(struct press_job *j, size_t len);
 int press_job_append(struct press_job *j, const void *bytes, size_t len);

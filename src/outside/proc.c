@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 96, TEXT_SIZE = 4096 };
@@ -145,18 +146,25 @@ static char *after_words(char *at, int n)
 /* One line of maps: range, prot, offset, device, inode, name. */
 static int parse_mapping(char *line, struct proc_map *out)
 {
-	enum { PROT = 1, NAME = 5 };
+	enum { PROT = 1, OFFSET = 2, DEVICE = 3, INODE = 4, NAME = 5 };
 	const char *prot = after_words(line, PROT);
-	char *dash;
+	char *dash, *colon;
 	struct proc_map m = {.start = strtoull(line, &dash, 16)};
+	unsigned major;
 
 	if (*dash != '-' || strlen(prot) < 4)
 		return -1;
 	m.end = strtoull(dash + 1, NULL, 16);
+	m.readable = prot[0] == 'r';
 	m.writable = prot[1] == 'w';
 	m.executable = prot[2] == 'x';
 	m.shared = prot[3] == 's';
-	m.stack = strcmp(after_words(line, NAME), "[stack]") == 0;
+	m.offset = strtoull(after_words(line, OFFSET), NULL, 16);
+	major = (unsigned)strtoul(after_words(line, DEVICE), &colon, 16);
+	m.dev = makedev(major, (unsigned)strtoul(colon + 1, NULL, 16));
+	m.ino = strtoull(after_words(line, INODE), NULL, 10);
+	m.name = after_words(line, NAME);
+	m.stack = strcmp(m.name, "[stack]") == 0;
 	*out = m;
 	return 0;
 }
@@ -192,6 +200,7 @@ int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 		    parse_mapping(line, &m) < 0 || m.start < from)
 			continue;
 		*out = m;
+		out->name = ""; /* the line is freed */
 		rc = 0;
 	}
 	free(line);

@@ -27,6 +27,9 @@ struct proc_map {
 	uint64_t start, end;
 	uint8_t executable, writable, shared;
 	uint8_t stack; /* the first thread's */
+	uint8_t readable;
+	uint64_t offset, dev, ino;
+	const char *name; /* borrowed, only while it is seen; "": none */
 };
 /* The first mapping of that name ("[vdso]", a path) from an address on; -1 if
  * there is none. */

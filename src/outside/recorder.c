@@ -198,6 +198,7 @@ static void free_source(struct recorder_source *s)
 		press_job_free(s->recorder->press, s->streams[i].job);
 	drain_close(s->drain);
 	file_text_free(&s->program);
+	press_job_free(s->recorder->press, s->maps);
 	free(s->streams);
 	free(s->pairs);
 	free(s);
@@ -303,6 +304,9 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 	s->recorder = r;
 	s->pid = pid;
 	recorder_read_program(pid, &s->program);
+	pthread_mutex_lock(&r->lock);
+	s->maps = recorder_read_maps(r, pid);
+	pthread_mutex_unlock(&r->lock);
 	w->key_every = r->plan.key_every;
 	w->wanted = !press_has_failed(r->press);
 	*out = s;
@@ -430,10 +434,15 @@ static void join_thread(struct recorder *r)
 	pthread_join(r->thread, NULL);
 }
 
-static void free_recorder(struct recorder *r)
+static void free_sources(struct recorder *r)
 {
 	while (r->n > 0)
 		free_source(r->sources[--r->n]);
+	recorder_free_modules(r);
+}
+
+static void free_recorder(struct recorder *r)
+{
 	pthread_mutex_destroy(&r->lock);
 	free(r->sources);
 	free(r->pids);
@@ -454,6 +463,7 @@ void recorder_close(struct recorder *r, struct recorder_totals *out)
 		    .dropped = press_dropped(r->press),
 		    .failed = r->failed,
 		};
+	free_sources(r);
 	press_free(r->press);
 	free_recorder(r);
 }
@@ -463,6 +473,7 @@ void recorder_discard(struct recorder *r)
 	if (r == NULL)
 		return;
 	join_thread(r);
+	free_sources(r);
 	press_discard(r->press);
 	free_recorder(r);
 }

@@ -39,6 +39,7 @@ struct recorder_source {
 	struct pair *pairs; /* owned */
 	uint32_t n_pairs, room_pairs;
 	struct file_text program; /* of its first process; then empty */
+	struct press_job *maps;	  /* owned: likewise; then NULL */
 	uint32_t heard;		  /* the bell */
 	uint32_t ring;		  /* that bytes come out of, in this pass */
 	uint64_t ring_bytes;	  /* so far */
@@ -62,6 +63,15 @@ struct recorder {
 	uint64_t lost;
 	uint32_t *pids; /* owned: of process i + 1 */
 	uint32_t room_pids;
+	struct module_id *modules; /* owned: that are in the file */
+	uint32_t n_modules, room_modules;
+	struct image *image; /* owned: their build-ids; NULL: none yet */
+};
+
+/* Which file a module is of. */
+struct module_id {
+	uint64_t dev, ino, size, mtime_ns;
+	uint64_t hash; /* of its build-id, or of its bytes; 0: it has none */
 };
 
 /* -- recorder_stream.c: bytes into chunks -- */
@@ -85,5 +95,14 @@ int recorder_put_meta(const struct recorder_plan *plan, struct hark_err *err);
 void recorder_put_end(struct recorder *r);
 /* What a program is, while it is held. */
 void recorder_read_program(pid_t pid, struct file_text *out);
+
+/* -- recorder_module.c: files of code, and where they are -- */
+
+/* The mappings of a program that is held: a job for a MAPS chunk (NULL: no
+ * memory). Its files of code go to the recording. */
+struct press_job *recorder_read_maps(struct recorder *r, pid_t pid);
+/* A process has mapped a file. With the lock. */
+void recorder_see_map(struct recorder *r, uint32_t pid, const uint8_t *record);
+void recorder_free_modules(struct recorder *r);
 
 #endif

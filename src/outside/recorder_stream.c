@@ -215,6 +215,11 @@ static void introduce(struct recorder_source *s, uint32_t ours, uint32_t pid)
 	}
 	file_text_number(&t, "pid", pid);
 	recorder_put_text(r, WIRE_CHUNK_PROCESS, ours, 0, &t);
+	if (s->maps != NULL) {
+		s->maps->process = ours;
+		press_add(r->press, s->maps);
+		s->maps = NULL;
+	}
 }
 
 /* Its number in the file; 0: no memory. */
@@ -321,6 +326,12 @@ static int in_place(const struct stream *s, unsigned type, int begun)
 	return !s->awaits_key || type == WIRE_REC_KEY;
 }
 
+static void see_map(struct recorder *r, const struct stream *s,
+		    const uint8_t *record)
+{
+	recorder_see_map(r, r->pids[s->process - 1], record);
+}
+
 /* A pass takes all of one ring before it takes of the next. */
 static void measure(struct recorder_source *src, uint32_t ring, uint32_t len)
 {
@@ -364,6 +375,8 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 			append(src->recorder, s, bytes + from, at - from);
 			from = at;
 			at_key(src->recorder, s, bytes + at);
+		} else if (bytes[at] == WIRE_REC_MAP) {
+			see_map(src->recorder, s, bytes + at);
 		}
 		at += n;
 	}
