@@ -111,6 +111,7 @@ void put_alone(struct work *w)
 			put_copy(w);
 		break;
 	case WAY_LOAD:
+	case WAY_MASKED:
 	case WAY_STORE:
 	case WAY_UPDATE:
 	case WAY_LOCKED:

@@ -395,6 +395,16 @@ static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
 	return 0;
 }
 
+/* The same, as far as there is memory. */
+static void refill_some(struct vcpu *v, uint64_t pc, uint64_t memory,
+			uint32_t index, uint64_t len)
+{
+	if (refill(v, pc, memory, index, len) == 0)
+		return;
+	for (uint64_t i = 0; i < len; i++)
+		refill_part(v, pc, memory + i, index + (uint32_t)i, 1);
+}
+
 int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
 {
 	return refill(v, v->pc, address + fs,
@@ -438,6 +448,10 @@ int tape_miss(struct vcpu *v)
 	}
 	if (s->flags & SITE_FS)
 		address += fs_base();
+	if (s->flags & SITE_MASKED) {
+		refill_some(v, s->pc, address, index, s->size);
+		return 0;
+	}
 	if (refill(v, s->pc, address, index, s->size) == 0)
 		return 0;
 	v->pc = s->pc;
