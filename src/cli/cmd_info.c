@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 50 }; /* processes, and notes */
+enum {
+	SHOWN_MAX = 50, /* processes, and notes */
+	LACKS_LEN = 1024,
+};
 
 struct facts {
 	char kind[32], command[2048];
@@ -165,6 +168,12 @@ static void print_counts(struct json *j, const struct facts *f)
 
 static void list_json(struct json *j, const struct recording *r)
 {
+	char lacks[LACKS_LEN];
+
+	if (recording_cpu_missing(r, lacks, sizeof lacks))
+		json_text(j, "cpu_missing", lacks);
+	else
+		json_null(j, "cpu_missing");
 	json_array(j, "process_list");
 	for (unsigned i = 0; i < recording_n_processes(r); i++) {
 		const struct recording_process *p = recording_process(r, i);
@@ -221,9 +230,13 @@ static void print_number(const char *label, uint64_t n)
 
 static void print_recording(const struct facts *f, const struct recording *r)
 {
+	char lacks[LACKS_LEN];
 	const char *text;
 
 	print_number("key frames", f->key_frames);
+	if (recording_cpu_missing(r, lacks, sizeof lacks))
+		printf("%-12s no: this processor lacks %s\n", "replayable",
+		       lacks);
 	if (f->is_counted) {
 		print_number("instructions", f->instructions);
 		printf("%-12s %.4f\n", "bits each", bits_per_instruction(f));

@@ -469,18 +469,27 @@ static int padding_ok(const struct wire_file_chunk *c, const uint8_t *stored)
 	return 1;
 }
 
+const char *file_bad_payload(const struct wire_file_chunk *c,
+			     const uint8_t *stored)
+{
+	if (XXH3_64bits(stored, c->stored) != c->check ||
+	    !padding_ok(c, stored))
+		return "a checksum is wrong";
+	return (c->flags & WIRE_CHUNK_KEY) != 0
+		   ? file_bad_key((const void *)stored)
+		   : NULL;
+}
+
 const char *file_open_payload(const struct wire_file_chunk *c,
 			      const uint8_t *stored, struct file_room *room,
 			      const uint8_t **bytes, size_t *len)
 {
 	uint32_t key =
 	    (c->flags & WIRE_CHUNK_KEY) != 0 ? sizeof(struct wire_file_key) : 0;
+	const char *bad = file_bad_payload(c, stored);
 
-	if (XXH3_64bits(stored, c->stored) != c->check ||
-	    !padding_ok(c, stored))
-		return "a checksum is wrong";
-	if (key != 0 && file_bad_key((const void *)stored) != NULL)
-		return file_bad_key((const void *)stored);
+	if (bad != NULL)
+		return bad;
 	if ((c->flags & WIRE_CHUNK_ZSTD) == 0) {
 		*bytes = stored + key;
 		*len = c->plain;

@@ -97,13 +97,15 @@ int file_check_header(const struct wire_file *h, size_t have, const char *name,
  * NULL: nothing. */
 const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t number);
 const char *file_bad_key(const struct wire_file_key *k);
-/* What is wrong with its payload (stored bytes and padding); NULL: nothing, and
- * *bytes, *len are what was written: in stored itself, or in *room (owned by
- * the caller, realloc'ed), of *size. */
+/* What is wrong with its payload (stored bytes and padding); NULL: nothing. */
+const char *file_bad_payload(const struct wire_file_chunk *c,
+			     const uint8_t *stored);
+/* Memory that grows as needed; at is the caller's to free. */
 struct file_room {
 	uint8_t *at; /* owned */
 	size_t size;
 };
+/* The same, and what was written: in stored itself, or in room. */
 const char *file_open_payload(const struct wire_file_chunk *c,
 			      const uint8_t *stored, struct file_room *room,
 			      const uint8_t **bytes, size_t *len);

@@ -96,6 +96,10 @@ void recorder_put_end(struct recorder *r);
 /* What a program is, while it is held. */
 void recorder_read_program(pid_t pid, struct file_text *out);
 
+/* -- recorder_cpu.c -- */
+
+void recorder_add_cpu(struct file_text *t);
+
 /* -- recorder_module.c: files of code, and where they are -- */
 
 /* The mappings of a program that is held: a job for a MAPS chunk (NULL: no

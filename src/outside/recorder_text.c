@@ -59,6 +59,7 @@ int recorder_put_meta(const struct recorder_plan *plan, struct hark_err *err)
 	file_text_add(&t, "endian", "little");
 	file_text_number(&t, "page_size", sysconf(_SC_PAGESIZE));
 	file_text_number(&t, "keep", (int64_t)plan->keep);
+	recorder_add_cpu(&t);
 	for (char *const *a = plan->argv; *a != NULL; a++)
 		if (t.len < WORDS_MAX)
 			file_text_add(&t, "arg", *a);

@@ -85,6 +85,25 @@ static int make_room(struct file_room *room, size_t len)
 	return 0;
 }
 
+/* Header and payload, as they stand in the file. */
+static const char *read_stored(const struct recording *r, const struct chunk *c,
+			       struct wire_file_chunk *head,
+			       struct file_room *stored)
+{
+	size_t want = (size_t)c->stored + wire_chunk_padding(c->stored);
+	const char *bad;
+
+	if (make_room(stored, want + 1) < 0)
+		return "out of memory";
+	if (read_at(r->fd, c->at, head, sizeof *head) != sizeof *head ||
+	    read_at(r->fd, c->at + sizeof *head, stored->at, want) !=
+		(ssize_t)want)
+		return "it has become shorter";
+	bad = file_bad_chunk(head, c->number);
+	return bad == NULL && head->stored != c->stored ? "it has changed"
+							: bad;
+}
+
 const char *recording_read_chunk(const struct recording *r,
 				 const struct chunk *c,
 				 struct file_room *stored,
@@ -92,18 +111,8 @@ const char *recording_read_chunk(const struct recording *r,
 				 size_t *len)
 {
 	struct wire_file_chunk head;
-	size_t want = (size_t)c->stored + wire_chunk_padding(c->stored);
-	const char *bad;
+	const char *bad = read_stored(r, c, &head, stored);
 
-	if (make_room(stored, want + 1) < 0)
-		return "out of memory";
-	if (read_at(r->fd, c->at, &head, sizeof head) != sizeof head ||
-	    read_at(r->fd, c->at + sizeof head, stored->at, want) !=
-		(ssize_t)want)
-		return "it has become shorter";
-	bad = file_bad_chunk(&head, c->number);
-	if (bad == NULL && head.stored != c->stored)
-		bad = "it has changed";
 	return bad != NULL
 		   ? bad
 		   : file_open_payload(&head, stored->at, plain, bytes, len);
@@ -382,6 +391,7 @@ void recording_close(struct recording *r)
 		close(r->fd);
 	free(r->lines);
 	free(r->processes);
+	free(r->modules);
 	free(r->segments);
 	free(r->chunks);
 	free(r->damage);
@@ -430,21 +440,20 @@ void recording_facts(const struct recording *r, struct recording_facts *out)
 
 int recording_check(struct recording *r, struct hark_err *err)
 {
-	struct file_room stored = {0}, plain = {0};
+	struct file_room stored = {0};
 	const char *bad = r->damage;
 
 	for (uint32_t i = 0; i < r->n_chunks && bad == NULL; i++) {
-		const uint8_t *bytes;
-		size_t len;
+		struct wire_file_chunk head;
 
-		bad = recording_read_chunk(r, &r->chunks[i], &stored, &plain,
-					   &bytes, &len);
+		bad = read_stored(r, &r->chunks[i], &head, &stored);
+		if (bad == NULL)
+			bad = file_bad_payload(&head, stored.at);
 		if (bad != NULL) {
 			damaged(r, r->chunks[i].at, bad);
 			bad = r->damage != NULL ? r->damage : "out of memory";
 		}
 	}
 	free(stored.at);
-	free(plain.at);
 	return bad == NULL ? 0 : err_set(err, HARK_EINPUT, 0, "%s", bad);
 }

@@ -83,6 +83,28 @@ const char *recording_end(const struct recording *r, const char *key);
 /* Notes, in their order; NULL after the last. */
 const char *recording_note(const struct recording *r, unsigned i);
 
+/* What the processor of the recording had and this one lacks: 1, and a list of
+ * names. 0: nothing. */
+int recording_cpu_missing(const struct recording *r, char *out, size_t size);
+
+/* A file of code (or the vdso, or debug information) that is in the recording,
+ * or would be if it could have been read. */
+struct recording_module {
+	uint32_t number;
+	uint32_t of;	      /* debug information: of this one; else 0 */
+	const char *path;     /* as its process saw it */
+	const char *kind;     /* file, vdso, debug */
+	const char *build_id; /* in hexadecimal; "": none */
+	uint64_t dev, ino, mtime_ns;
+	uint64_t size; /* of its bytes; 0: they are not there */
+};
+unsigned recording_n_modules(const struct recording *r);
+const struct recording_module *recording_module(const struct recording *r,
+						unsigned i);
+/* Its bytes, for the caller to free. */
+int recording_read_module(struct recording *r, unsigned i, uint8_t **out,
+			  size_t *len, struct hark_err *err);
+
 struct recording_facts {
 	uint64_t bytes, chunks; /* of the file, as far as it is whole */
 	uint64_t thread_bytes;	/* what threads say, compressed */

@@ -297,7 +297,7 @@ int recording_index(struct recording *r, struct hark_err *err)
 		qsort(r->chunks, r->n_chunks, sizeof *r->chunks, by_stream);
 	if (take_segments(r, err) < 0)
 		return -1;
-	if (take_processes(r) < 0)
+	if (take_processes(r) < 0 || recording_index_modules(r) < 0)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	take_facts(r);
 	return 0;

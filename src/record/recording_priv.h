@@ -35,6 +35,11 @@ struct process {
 	char *command;	       /* owned */
 };
 
+struct module {
+	struct recording_module told;
+	uint32_t first, n; /* of the sorted chunks: BYTES */
+};
+
 struct recording {
 	int fd;		    /* owned */
 	char *name;	    /* owned */
@@ -51,6 +56,8 @@ struct recording {
 	struct process *processes; /* owned: by number */
 	uint32_t n_processes;
 	uint32_t n_threads;
+	struct module *modules; /* owned: by number */
+	uint32_t n_modules;
 	struct recording_facts facts;
 };
 
@@ -70,6 +77,10 @@ int recording_add_lines(struct recording *r, const struct chunk *c,
 const char *recording_line(const struct recording *r, uint16_t type,
 			   uint32_t process, uint32_t thread, const char *key,
 			   unsigned n);
+
+/* -- recording_module.c -- */
+
+int recording_index_modules(struct recording *r);
 
 /* -- recording_index.c -- */
 
