@@ -287,6 +287,28 @@ START_TEST(arch_prctl_sets_the_bases)
 }
 END_TEST
 
+/* What is executed step by step is told by STATEs, without its code. */
+START_TEST(a_call_needs_no_code)
+{
+	enum { NOWHERE = 0x5000 };
+	struct record_event e[SAMPLE_EVENTS];
+	struct hark_err err = {0};
+	struct segment s;
+
+	sample_events(e);
+	e[EV_KEY].pc = e[EV_KEY].key.state.pc = NOWHERE;
+	e[EV_KEY].key.state.gpr[RAX] = 15;
+	e[EV_CALL].pc = NOWHERE;
+	e[EV_CALL].count = 100;
+	begin(&s);
+	ck_assert_int_eq(segment_begin(&s, &e[EV_KEY], &err), 0);
+	ck_assert_msg(segment_apply(&s, &e[EV_CALL], &err) == 0, "%s",
+		      err.text);
+	ck_assert_uint_eq(replay_state(s.cpu)->pc, NOWHERE + 2);
+	end(&s);
+}
+END_TEST
+
 START_TEST(nothing_follows_the_end)
 {
 	struct record_event e[SAMPLE_EVENTS];
@@ -387,6 +409,7 @@ Suite *record_segment_suite(void)
 	tcase_add_test(tc, a_state_is_taken_whole);
 	tcase_add_test(tc, an_epoch_brings_other_code);
 	tcase_add_test(tc, arch_prctl_sets_the_bases);
+	tcase_add_test(tc, a_call_needs_no_code);
 	tcase_add_test(tc, nothing_follows_the_end);
 	tcase_add_test(tc, extended_registers_are_compared_one_by_one);
 	tcase_add_test(tc, what_is_absent_is_initial);
