@@ -4,7 +4,8 @@
  *
  * S1  Every event's position is reached, exactly.
  * S2  A CALL stands at a system call, and its number is the one in eax.
- * S3  A RESULT stands at an instruction of its length.
+ * S3  A RESULT stands at an instruction of its length. (S2 and S3 where the
+ *     code is known: what is executed step by step is not.)
  * S4  At the next KEY, and at an END, all registers are the recorded ones:
  *     general ones, flags (status and direction), the bases of fs and gs, and
  *     the extended ones (record/xstate.h). Flags that the program overwrites
@@ -19,6 +20,7 @@
 typedef unsigned long long ull;
 
 enum {
+	SYSCALL_LEN = 2,
 	LOOK_AHEAD = 64, /* instructions, for what becomes of flags */
 	/* of arch_prctl */
 	NR_ARCH_PRCTL = 158,
@@ -180,24 +182,32 @@ static void set_epoch(const struct segment *s, uint64_t epoch)
 	code_set_epoch(s->code, epoch, forget, s->cpu);
 }
 
-/* The instruction that the replay is at: its length, or 0. */
-static unsigned instruction(const struct segment *s, struct x86_insn *out)
+/* The instruction that the replay is at: its length; 0: there is none. Where
+ * no code is known it is taken for what it should be. */
+static unsigned instruction(const struct segment *s, unsigned should_be,
+			    unsigned *flow)
 {
 	uint8_t bytes[X86_MAX_LEN];
 	unsigned n =
 	    code_fetch(s->code, replay_state(s->cpu)->pc, bytes, sizeof bytes);
+	struct x86_insn insn;
 
-	return x86_decode(bytes, n, out) == X86_OK ? out->len : 0;
+	if (n == 0)
+		return should_be;
+	if (x86_decode(bytes, n, &insn) != X86_OK)
+		return 0;
+	*flow = insn.row->flow;
+	return insn.len;
 }
 
 static int apply_result(const struct segment *s, const struct record_event *e,
 			struct hark_err *err)
 {
 	struct wire_rec_state *state = replay_state(s->cpu);
-	struct x86_insn insn;
+	unsigned flow = X86_NEXT;
 	char what[128];
 
-	if (instruction(s, &insn) != e->result.length) {
+	if (instruction(s, e->result.length, &flow) != e->result.length) {
 		fmt_text(what, sizeof what,
 			 "the result of an instruction of %u bytes was "
 			 "recorded, but here is none such",
@@ -225,12 +235,11 @@ static int apply_call(const struct segment *s, const struct record_event *e,
 		      struct hark_err *err)
 {
 	struct wire_rec_state *state = replay_state(s->cpu);
-	struct x86_insn insn;
-	unsigned len = instruction(s, &insn);
+	unsigned flow = X86_SYSCALL;
+	unsigned len = instruction(s, SYSCALL_LEN, &flow);
 	char what[128];
 
-	if (len == 0 ||
-	    (insn.row->flow != X86_SYSCALL && insn.row->flow != X86_INT)) {
+	if (len == 0 || (flow != X86_SYSCALL && flow != X86_INT)) {
 		fmt_text(what, sizeof what,
 			 "system call %d was recorded, but here is none",
 			 e->call.number);
@@ -246,7 +255,7 @@ static int apply_call(const struct segment *s, const struct record_event *e,
 		apply_arch_prctl(state);
 	state->pc += len;
 	state->gpr[X86_RAX] = (uint64_t)e->call.answer;
-	if (insn.row->flow == X86_SYSCALL) {
+	if (flow == X86_SYSCALL) {
 		state->gpr[X86_RCX] = state->pc;
 		state->gpr[X86_R11] = state->rflags;
 	}
