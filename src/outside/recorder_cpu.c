@@ -32,7 +32,8 @@ static void add_leaves(struct file_text *t)
 		uint32_t a, b, c, d;
 		char text[64];
 
-		if (__get_cpuid_max(l->leaf & 0x80000000, NULL) < l->leaf)
+		if ((unsigned)__get_cpuid_max(l->leaf & 0x80000000, NULL) <
+		    l->leaf)
 			continue;
 		__cpuid_count(l->leaf, l->sub, a, b, c, d);
 		snprintf(text, sizeof text, "%x.%x:%08x,%08x,%08x,%08x",
@@ -50,7 +51,8 @@ static void add_names(struct file_text *t)
 	__cpuid(0, max, r[0], r[2], r[1]);
 	memcpy(vendor, r, 12);
 	file_text_add(t, "cpu_vendor", vendor);
-	if (max == 0 || __get_cpuid_max(0x80000000, NULL) < BRAND + 2)
+	if (max == 0 ||
+	    (unsigned)__get_cpuid_max(0x80000000, NULL) < BRAND + 2u)
 		return;
 	for (unsigned i = 0; i < 3; i++)
 		__cpuid(BRAND + i, r[4 * i], r[4 * i + 1], r[4 * i + 2],

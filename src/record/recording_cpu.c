@@ -86,7 +86,7 @@ static int parse_leaf(const char *text, uint32_t *leaf, uint32_t *sub,
 static void read_leaf(uint32_t leaf, uint32_t sub, uint32_t regs[4])
 {
 	memset(regs, 0, 4 * sizeof regs[0]);
-	if (__get_cpuid_max(leaf & 0x80000000, NULL) >= leaf)
+	if ((unsigned)__get_cpuid_max(leaf & 0x80000000, NULL) >= leaf)
 		__cpuid_count(leaf, sub, regs[0], regs[1], regs[2], regs[3]);
 }
 

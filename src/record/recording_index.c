@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint16_t rank(const struct chunk *c)
+static uint32_t rank(const struct chunk *c)
 {
-	return c->type == WIRE_CHUNK_DATA ? 0 : c->type;
+	return c->type == WIRE_CHUNK_DATA ? 0 : c->type + 1u;
 }
 
 static int compare(uint64_t x, uint64_t y)

@@ -259,6 +259,28 @@ START_TEST(recording_gives_modules_back)
 }
 END_TEST
 
+/* A chunk of a type that is not known is passed over, wherever it stands. */
+START_TEST(recording_chunks_of_no_type_are_of_no_stream)
+{
+	static const uint16_t types[] = {0, 9, 65535};
+
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+		struct file_writer *w = begin(META);
+		struct recording *r;
+
+		put_key(w, 1, 1, 0, 1);
+		put_text(w, types[i], 1, 1, "what is this?");
+		put_key(w, 1, 1, 1, 0);
+		file_writer_close(w);
+		r = open_it(path);
+		ck_assert_uint_eq(2, recording_n_segments(r));
+		ck_assert_uint_eq(0, recording_segment(r, 0)->is_last);
+		ck_assert_int_eq(20 * 54, read_segment(r, 0));
+		recording_close(r);
+	}
+}
+END_TEST
+
 /* -- Damage -- */
 
 static size_t load(uint8_t out[65536])
@@ -606,6 +628,7 @@ Suite *record_recording_suite(void)
 	tcase_add_test(t, recording_is_indexed_by_process_thread_and_count);
 	tcase_add_test(t, recording_tells_of_its_processes);
 	tcase_add_test(t, recording_gives_modules_back);
+	tcase_add_test(t, recording_chunks_of_no_type_are_of_no_stream);
 	tcase_add_test(t, recording_cut_anywhere_is_whole_to_there);
 	tcase_add_test(t, recording_notices_every_flipped_bit);
 	tcase_add_test(t, recording_damaged_is_shown_to_there_if_wanted);
