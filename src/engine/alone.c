@@ -111,8 +111,9 @@ void put_alone(struct work *w)
 			put_copy(w);
 		break;
 	case WAY_LOAD:
-	case WAY_MASKED:
+	case WAY_SOME:
 	case WAY_STORE:
+	case WAY_STORE_POP:
 	case WAY_UPDATE:
 	case WAY_LOCKED:
 		put_moved_operand(w);

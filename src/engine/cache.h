@@ -77,12 +77,7 @@ struct exit {
 };
 
 /* A load that is checked (mirror.c): what the engine needs at a miss. */
-enum {
-	SITE_FS = 1,
-	SITE_ADDR32 = 2,
-	SITE_RCX_SPILLED = 4,
-	SITE_MASKED = 8, /* some of it may be no memory */
-};
+enum { SITE_FS = 1, SITE_ADDR32 = 2, SITE_RCX_SPILLED = 4 };
 struct site {
 	uint64_t pc;	 /* of the instruction */
 	uint64_t resume; /* host address to go on at */

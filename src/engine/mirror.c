@@ -178,7 +178,6 @@ struct check {
 	unsigned whole; /* of the access */
 	unsigned at;	/* where in the access */
 	int flags_live;
-	int is_masked; /* not all of it is read */
 	int is_value;  /* memory has moved on: the register is logged */
 	uint8_t *cold; /* where it goes on */
 	uint32_t site;
@@ -203,8 +202,7 @@ static uint32_t new_site(struct work *w, const struct check *c)
 	    .value = c->is_value ? (uint8_t)c->value : X86_NOREG,
 	    .flags = (uint8_t)((c->m.seg == X86_FS ? SITE_FS : 0) |
 			       (c->m.addr32 ? SITE_ADDR32 : 0) |
-			       (c->rcx_spilled ? SITE_RCX_SPILLED : 0) |
-			       (c->is_masked ? SITE_MASKED : 0)),
+			       (c->rcx_spilled ? SITE_RCX_SPILLED : 0)),
 	};
 	return number;
 }
@@ -425,146 +423,20 @@ static void put_load(struct work *w, struct x86_mem m)
 		put_shadowed(w);
 }
 
-/* -- Masked loads ---------------------------------------------------------- */
-
-/* kmovq reg, k and kmovq k, reg */
-static void put_kmov(struct x86_buf *b, unsigned reg, unsigned k)
-{
-	const uint8_t code[5] = {0xc4, reg >= 8 ? 0x61 : 0xe1, 0xfb, 0x93,
-				 (uint8_t)(0xc0 | (reg & 7) << 3 | k)};
-
-	emit_bytes(b, code, sizeof code);
-}
-
-static void put_kmov_back(struct x86_buf *b, unsigned k, unsigned reg)
-{
-	const uint8_t code[5] = {0xc4, reg >= 8 ? 0xc1 : 0xe1, 0xfb, 0x92,
-				 (uint8_t)(0xc0 | k << 3 | (reg & 7))};
-
-	emit_bytes(b, code, sizeof code);
-}
-
-/* Under the same mask: k = elements of the loaded register that are not what
- * the shadow holds. vpcmpu k {mask}, loaded, [shadow], not equal; made from
- * the load itself. */
-static int put_differences(struct work *w, unsigned k)
-{
-	enum { LEN = 4, NOT_EQUAL = 4 };
-	const struct x86_insn *x = &w->i->x;
-	const uint8_t *code = w->g->bytes + w->i->off;
-	unsigned element = way_element_of(code, x);
-	unsigned loaded = x->reg | (unsigned)x->evex_r2 << 4;
-	unsigned tail = x->disp_off + x->disp_size, n = x->modrm_off;
-	uint8_t as[X86_MAX_LEN + 1];
-	uint8_t *evex = as + n - 1 - LEN;
-	struct x86_insn y;
-
-	if (x->disp_size == 0)
-		tail = x->len; /* a move has no immediate */
-	if (x->len + 1u > X86_MAX_LEN)
-		return -1;
-	for (unsigned i = 0; i < tail; i++)
-		as[i] = code[i];
-	evex[1] = (uint8_t)((evex[1] & 0x60) | 0x90 | 3); /* R, R': none */
-	evex[2] = (uint8_t)((element == 8 || element == 2 ? 0x80 : 0) |
-			    (~loaded & 15) << 3 | 4 | 1);
-	evex[3] = (uint8_t)((evex[3] & 0x67) | (loaded & 16 ? 0 : 8));
-	as[n - 1] = element <= 2 ? 0x3e : 0x1e;
-	as[n] = (uint8_t)((as[n] & 0xc7) | k << 3);
-	as[tail] = NOT_EQUAL;
-	if (x86_decode(as, tail + 1, &y) != X86_OK)
-		return -1;
-	return x86_put_moved32(&w->hot, as, &y, w->pc + x->len - y.len, X86_GS,
-			       WIRE_SHADOW_SKEW);
-}
-
-/* A register that is 0 if all is well. */
-static void put_check_zero(struct work *w, struct check *c)
-{
-	static const uint8_t jrcxz_5[2] = {0xe3, 5};
-
-	c->cold = take_cold(w, COLD_LEN);
-	if (c->flags_live) {
-		hold_rcx(w);
-		emit_rr(&w->hot, EMIT_MOV, 8, X86_RCX, c->value);
-		emit_bytes(&w->hot, jrcxz_5, sizeof jrcxz_5);
-		emit_jmp(&w->hot, (uint64_t)c->cold);
-	} else {
-		emit_rr(&w->hot, EMIT_TEST, 8, c->value, c->value);
-		emit_jcc(&w->hot, X86_CC_NE, (uint64_t)c->cold);
-	}
-	c->rcx_spilled = w->rcx_held;
-}
-
-/* The load, from memory; is it what the shadow would have given? */
-static void put_masked_move(struct work *w, struct check *c)
-{
-	unsigned k = w->i->x.aaa == 1 ? 2 : 1;
-	unsigned kept = take_temp(w, 0, 0);
-	struct x86_buf b;
-
-	c->value = take_temp(w, 1, 0);
-	put_copy(w);
-	put_kmov(&w->hot, kept, k);
-	if (put_differences(w, k) < 0)
-		engine_die("a mask cannot be checked");
-	put_kmov(&w->hot, c->value, k);
-	put_kmov_back(&w->hot, k, kept);
-	put_check_zero(w, c);
-	settle_rcx(w);
-	b = cold_at(c->cold);
-	cold_ask(w, c, &b);
-	cold_rcx(w, c, &b);
-	x86_put_moved32(&b, w->g->bytes + w->i->off, &w->i->x, w->pc, X86_GS,
-			WIRE_SHADOW_SKEW);
-	cold_end(&b, emit_pc(&w->hot));
-}
-
-/* The comparison, with memory and with the shadow: is it the same? */
-static void put_masked_compare(struct work *w, struct check *c)
-{
-	unsigned k = w->i->x.modrm >> 3 & 7;
-	unsigned t = take_temp(w, 0, 0);
-	struct x86_buf b;
-
-	c->value = take_temp(w, 1, 0);
-	put_copy(w);
-	put_kmov(&w->hot, t, k);
-	put_shadowed(w);
-	put_kmov(&w->hot, c->value, k);
-	if (c->flags_live) { /* value -= t */
-		emit_r(&w->hot, EMIT_NOT, 8, t);
-		emit_rm(&w->hot, EMIT_LEA, 8, c->value,
-			x86_mem_index(c->value, t, 0, 1));
-	} else {
-		emit_rr(&w->hot, EMIT_SUB, 8, c->value, t);
-	}
-	put_check_zero(w, c);
-	settle_rcx(w);
-	b = cold_at(c->cold);
-	cold_ask(w, c, &b);
-	cold_rcx(w, c, &b);
-	x86_put_moved32(&b, w->g->bytes + w->i->off, &w->i->x, w->pc, X86_GS,
-			WIRE_SHADOW_SKEW);
-	cold_end(&b, emit_pc(&w->hot));
-}
-
-static void put_masked(struct work *w, struct x86_mem m)
-{
-	struct check c = {.m = m,
-			  .whole = w->i->x.row->mem_size,
-			  .is_masked = 1,
-			  .flags_live = w->flags_live[w->k] != 0};
-
-	if (way_mask_of(&w->i->x) == MASK_MOVE)
-		put_masked_move(w, &c);
-	else
-		put_masked_compare(w, &c);
-}
-
 static void put_store(struct work *w)
 {
 	put_copy(w);
+	put_shadowed(w);
+}
+
+/* fstp, fistp: fst, fist to memory; then the shadow pops. */
+static void put_store_pop(struct work *w)
+{
+	uint8_t *modrm = w->g->bytes + w->i->off + w->i->x.modrm_off;
+
+	*modrm ^= 1 << 3;
+	put_copy(w);
+	*modrm ^= 1 << 3;
 	put_shadowed(w);
 }
 
@@ -752,8 +624,11 @@ static void put_by_way(struct work *w, enum way way)
 	case WAY_LOAD:
 		put_load(w, m);
 		break;
-	case WAY_MASKED:
-		put_masked(w, m);
+	case WAY_SOME:
+		put_load(w, m);
+		break;
+	case WAY_STORE_POP:
+		put_store_pop(w);
 		break;
 	case WAY_STORE:
 		put_store(w);

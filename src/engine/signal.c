@@ -28,6 +28,7 @@
 #include "engine/place.h"
 #include "engine/sighand.h"
 #include "engine/tape.h"
+#include "engine/ways.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -378,6 +379,21 @@ static void note_trap(struct vcpu *v, const int64_t *g)
 	v->cr2 = (uint64_t)g[GREG_CR2];
 }
 
+/* A recorded load that reads some elements is checked as a whole (ways.h): it
+ * is for the CPU to say whether it faults. */
+static int is_checked_too_much(const struct vcpu *v)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = sizeof code;
+	struct x86_insn x;
+
+	if (!v->tape)
+		return 0;
+	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
+	return x86_decode(code, have, &x) == X86_OK &&
+	       way_of(code, &x) == WAY_SOME;
+}
+
 static void fault_in_cache(struct caught *c)
 {
 	struct vcpu *v = c->v;
@@ -388,6 +404,11 @@ static void fault_in_cache(struct caught *c)
 	if (engine_recover(v, g) < 0)
 		fault_in_engine(c);
 	signal_set_state(v, g);
+	if (is_checked_too_much(v)) {
+		v->exit_reason = EXIT_STEP;
+		signal_go_on(c);
+		return;
+	}
 	note_trap(v, g);
 	if (info.addr == host && info.signo != SIG_SEGV)
 		info.addr = v->pc;

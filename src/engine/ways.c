@@ -142,57 +142,6 @@ enum way_lock way_lock_of(const struct x86_insn *i)
 	return kind;
 }
 
-/* -- Masks ----------------------------------------------------------------- */
-
-enum { EVEX_0F = X86_SPACE_EVEX, EVEX_0F38, EVEX_0F3A };
-enum { PP_NONE, PP_66, PP_F3, PP_F2 };
-
-/* EVEX has four bytes; this is in the third. */
-static unsigned evex_pp(const uint8_t *code, const struct x86_insn *i)
-{
-	return code[i->modrm_off - 3] & 3;
-}
-
-unsigned way_element_of(const uint8_t *code, const struct x86_insn *i)
-{
-	unsigned wide = (i->rex & 8) != 0, pp = evex_pp(code, i);
-
-	if (i->opcode == 0x6f && pp == PP_F2)
-		return wide ? 2 : 1;
-	return wide ? 8 : 4;
-}
-
-static int is_masked_move(const struct x86_insn *i)
-{
-	return i->space == EVEX_0F &&
-	       (i->opcode == 0x6f || i->opcode == 0x10 || i->opcode == 0x28) &&
-	       i->row->mem_size >= 16; /* not of scalars */
-}
-
-static int is_masked_compare(const struct x86_insn *i)
-{
-	unsigned op = i->opcode;
-
-	if (i->space == EVEX_0F)
-		return (op >= 0x64 && op <= 0x66) ||
-		       (op >= 0x74 && op <= 0x76) || op == 0xc2;
-	if (i->space == EVEX_0F38)
-		return op == 0x26 || op == 0x27 || op == 0x29 || op == 0x37;
-	return i->space == EVEX_0F3A &&
-	       (op == 0x1e || op == 0x1f || op == 0x3e || op == 0x3f);
-}
-
-enum way_mask way_mask_of(const struct x86_insn *i)
-{
-	if (i->aaa == 0 || i->row->attr & X86_A_VSIB)
-		return MASK_NOT;
-	if (is_masked_move(i))
-		return MASK_MOVE;
-	if (is_masked_compare(i) && (i->modrm >> 3 & 7) != i->aaa)
-		return MASK_COMPARE;
-	return MASK_NOT;
-}
-
 /* -- By what is accessed --------------------------------------------------- */
 
 static int is_size(unsigned size)
@@ -211,15 +160,21 @@ static int has_room(const struct x86_insn *i)
 }
 
 /* Stores of the x87 unit that pop: twice is once too often. */
-static int pops_x87(const struct x86_insn *i)
+static enum way x87_store_way(const struct x86_insn *i)
 {
-	if (!(i->row->attr & X86_A_X87))
-		return 0;
-	return !(i->opcode == 0xd9 && group(i) >= 6) && /* fnstenv, fnstcw */
-	       !(i->opcode == 0xdd && group(i) == 7) && /* fnstsw */
-	       !((i->opcode == 0xd9 || i->opcode == 0xdd || i->opcode == 0xdb ||
-		  i->opcode == 0xdf) &&
-		 group(i) == 2); /* fst, fist */
+	unsigned op = i->opcode, g = group(i);
+
+	if (g == 2 || (op == 0xd9 && g >= 6) || (op == 0xdd && g == 7))
+		return WAY_STORE; /* fst, fist, fnstcw, fnstsw */
+	/* fstp, fistp; what else pops has no form that does not. */
+	return g == 3 ? WAY_STORE_POP : WAY_STATE;
+}
+
+static enum way store_way(const struct x86_insn *i)
+{
+	if (is_legacy(i, 0) && i->opcode >= 0xd8 && i->opcode <= 0xdf)
+		return x87_store_way(i);
+	return WAY_STORE;
 }
 
 static enum way explicit_way(const struct x86_insn *i)
@@ -235,12 +190,10 @@ static enum way explicit_way(const struct x86_insn *i)
 		return WAY_STATE;
 	if (x86_is_locked(i))
 		return way_lock_of(i) == LOCK_NOT ? WAY_STATE : WAY_LOCKED;
-	if (access == X86_M_READ && i->aaa)
-		return way_mask_of(i) == MASK_NOT ? WAY_STATE : WAY_MASKED;
 	if (access == X86_M_READ)
-		return may ? WAY_STATE : WAY_LOAD;
+		return may ? WAY_SOME : WAY_LOAD;
 	if (access == X86_M_WRITE)
-		return pops_x87(i) || (may && !i->aaa) ? WAY_STATE : WAY_STORE;
+		return store_way(i);
 	return way_takes_register(i) && !may ? WAY_UPDATE : WAY_STATE;
 }
 

@@ -12,13 +12,14 @@
 
 /* From WAY_STRING on the instruction ends a superblock. */
 enum way {
-	WAY_NONE,   /* touches no memory */
-	WAY_LOAD,   /* of its explicit operand */
-	WAY_MASKED, /* the same, of some elements: way_mask_of() */
-	WAY_STORE,  /* to it; may be done twice */
-	WAY_UPDATE, /* both, in a general register meanwhile */
-	WAY_LOCKED, /* both, in one step */
-	WAY_PUSH,   /* a register */
+	WAY_NONE,      /* touches no memory */
+	WAY_LOAD,      /* of its explicit operand */
+	WAY_SOME,      /* the same, of some elements: it may be no memory */
+	WAY_STORE,     /* to it; may be done twice */
+	WAY_STORE_POP, /* the same, but once: the x87 unit pops */
+	WAY_UPDATE,    /* both, in a general register meanwhile */
+	WAY_LOCKED,    /* both, in one step */
+	WAY_PUSH,      /* a register */
 	WAY_PUSH_I,
 	WAY_PUSH_M,
 	WAY_PUSHF, /* memory only: the shadow keeps what it has */
@@ -48,15 +49,5 @@ enum way_lock {
 	LOCK_DEC,
 };
 enum way_lock way_lock_of(const struct x86_insn *insn);
-
-/* WAY_MASKED: by a mask register, and what becomes of it. */
-enum way_mask {
-	MASK_NOT,     /* something else: WAY_STATE */
-	MASK_MOVE,    /* a vector register is loaded */
-	MASK_COMPARE, /* another mask register is the result */
-};
-enum way_mask way_mask_of(const struct x86_insn *insn);
-/* MASK_MOVE: bytes of an element. */
-unsigned way_element_of(const uint8_t *code, const struct x86_insn *insn);
 
 #endif

@@ -242,6 +242,40 @@ void tape_ready(struct vcpu *v)
 	vcpu_set_budget(v, until_key(v));
 }
 
+/* -- What memory held
+ * ----------------------------------------------------------------- */
+
+static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
+			const uint64_t *words)
+{
+	struct tape *t = v->tape;
+	uint32_t number = index / WIRE_GRANULE;
+	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_GRANULE, 0,
+				POSITION_MAX + 4 + WIRE_GRANULE);
+
+	t->misses++;
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), pc);
+	at = put_bytes(at, &number, sizeof number);
+	put_end(&t->ring, put_bytes(at, words, WIRE_GRANULE));
+}
+
+static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
+		    const void *bytes, uint32_t len)
+{
+	struct tape *t = v->tape;
+	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_BYTES, 0,
+				POSITION_MAX + 4 + len);
+
+	t->misses += 1 + len / WIRE_GRANULE;
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), pc);
+	at = put_bytes(at, &index, sizeof index);
+	put_end(&t->ring, put_bytes(at, bytes, len));
+}
+
 /* -- Instructions that were looked at -------------------------------------- */
 
 static unsigned decode_at(const struct vcpu *v, struct x86_insn *x)
@@ -291,9 +325,34 @@ void tape_state(struct vcpu *v)
 	put_state(v, vcpu_count(v), pc, WIRE_STATE_STEP);
 }
 
+/* What the kernel has read for the program is told at once: most of it will
+ * be looked at. */
+static void put_input(struct vcpu *v, int64_t nr, int64_t answer)
+{
+	enum { NR_READ = 0, NR_PREAD = 17, NR_RECVFROM = 45, LEAST = 64 };
+	enum { PIECE = 16384, SYSCALL = 2 };
+	uint64_t address = v->gpr[6], left = (uint64_t)answer;
+
+	if ((nr != NR_READ && nr != NR_PREAD && nr != NR_RECVFROM) ||
+	    answer < LEAST || left > v->gpr[2])
+		return;
+	while (left > 0) {
+		uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+		uint32_t len = left < PIECE ? (uint32_t)left : PIECE;
+		uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
+
+		if (guest_copy(shadow, (const void *)address, len) != 0)
+			return;
+		put_raw(v, v->pc + SYSCALL, index, shadow, len);
+		address += len;
+		left -= len;
+	}
+}
+
 void tape_call(struct vcpu *v, int64_t answer)
 {
 	struct tape *t = v->tape;
+	int64_t nr = (int32_t)v->gpr[0];
 	uint64_t now = tsc();
 	uint8_t *at;
 
@@ -311,40 +370,10 @@ void tape_call(struct vcpu *v, int64_t answer)
 	at = put_varint(at, now - t->last_tsc);
 	t->last_tsc = now;
 	put_end(&t->ring, at);
+	put_input(v, nr, answer);
 }
 
 /* -- Loads ----------------------------------------------------------------- */
-
-static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
-			const uint64_t *words)
-{
-	struct tape *t = v->tape;
-	uint32_t number = index / WIRE_GRANULE;
-	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_GRANULE, 0,
-				POSITION_MAX + 4 + WIRE_GRANULE);
-
-	t->misses++;
-	if (!at)
-		return;
-	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_bytes(at, &number, sizeof number);
-	put_end(&t->ring, put_bytes(at, words, WIRE_GRANULE));
-}
-
-static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
-		    const void *bytes, uint32_t len)
-{
-	struct tape *t = v->tape;
-	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_BYTES, 0,
-				POSITION_MAX + 4 + len);
-
-	t->misses++;
-	if (!at)
-		return;
-	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_bytes(at, &index, sizeof index);
-	put_end(&t->ring, put_bytes(at, bytes, len));
-}
 
 static int same_words(const uint64_t *a, const uint64_t *b)
 {
@@ -395,16 +424,6 @@ static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
 	return 0;
 }
 
-/* The same, as far as there is memory. */
-static void refill_some(struct vcpu *v, uint64_t pc, uint64_t memory,
-			uint32_t index, uint64_t len)
-{
-	if (refill(v, pc, memory, index, len) == 0)
-		return;
-	for (uint64_t i = 0; i < len; i++)
-		refill_part(v, pc, memory + i, index + (uint32_t)i, 1);
-}
-
 int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
 {
 	return refill(v, v->pc, address + fs,
@@ -448,10 +467,6 @@ int tape_miss(struct vcpu *v)
 	}
 	if (s->flags & SITE_FS)
 		address += fs_base();
-	if (s->flags & SITE_MASKED) {
-		refill_some(v, s->pc, address, index, s->size);
-		return 0;
-	}
 	if (refill(v, s->pc, address, index, s->size) == 0)
 		return 0;
 	v->pc = s->pc;
