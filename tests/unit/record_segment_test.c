@@ -262,6 +262,38 @@ START_TEST(an_epoch_brings_other_code)
 }
 END_TEST
 
+/* Flags that old code overwrites at once are looked at by new code. */
+START_TEST(an_epoch_leaves_flags_alone)
+{
+	static const uint8_t loop[] = {
+	    0x48, 0x01, 0xc8, /* 2000 add %rcx,%rax; later: adc */
+	    0xf8,	      /* 2003 clc */
+	    0xeb, 0xfa,	      /* 2004 jmp 2000 */
+	};
+	struct record_event e[SAMPLE_EVENTS];
+	struct record_event epoch = {
+	    .type = WIRE_REC_EPOCH, .count = 105, .pc = 0x2000};
+	struct record_event later = {
+	    .type = WIRE_REC_ORDER, .count = 106, .pc = 0x2000};
+	struct hark_err err = {0};
+	struct segment s;
+
+	sample_events(e);
+	e[EV_KEY].pc = e[EV_KEY].key.state.pc = 0x2000;
+	e[EV_KEY].key.state.gpr[RCX] = 1;
+	epoch.epoch = 5;
+	begin(&s);
+	code_add(s.code, 2, 0x2000, loop, sizeof loop, &err);
+	code_add(s.code, 5, 0x2001, (const uint8_t *)"\x11", 1, &err);
+	ck_assert_int_eq(segment_begin(&s, &e[EV_KEY], &err), 0);
+	ck_assert_msg(segment_apply(&s, &epoch, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(replay_state(s.cpu)->gpr[RAX], 5);
+	ck_assert_msg(segment_apply(&s, &later, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(replay_state(s.cpu)->gpr[RAX], 6);
+	end(&s);
+}
+END_TEST
+
 START_TEST(arch_prctl_sets_the_bases)
 {
 	struct record_event e[SAMPLE_EVENTS];
@@ -408,6 +440,7 @@ Suite *record_segment_suite(void)
 	tcase_add_test(tc, other_processes_say_who_they_are);
 	tcase_add_test(tc, a_state_is_taken_whole);
 	tcase_add_test(tc, an_epoch_brings_other_code);
+	tcase_add_test(tc, an_epoch_leaves_flags_alone);
 	tcase_add_test(tc, arch_prctl_sets_the_bases);
 	tcase_add_test(tc, a_call_needs_no_code);
 	tcase_add_test(tc, nothing_follows_the_end);
