@@ -77,16 +77,22 @@ struct exit {
 };
 
 /* A load that is checked (mirror.c): what the engine needs at a miss. */
-enum { SITE_FS = 1, SITE_ADDR32 = 2, SITE_RCX_SPILLED = 4 };
+enum {
+	SITE_FS = 1,
+	SITE_ADDR32 = 2,
+	SITE_RCX_SPILLED = 4,
+	SITE_GATHER = 8, /* vcpu.gather says where */
+	SITE_R10_SPILLED = 16,
+};
 struct site {
 	uint64_t pc;	 /* of the instruction */
 	uint64_t resume; /* host address to go on at */
 	int64_t disp;	 /* with base X86_RIP: the address */
 	uint8_t base, index, scale;
 	uint8_t size;
-	uint8_t value; /* register with what memory held, or X86_NOREG */
-	uint8_t flags; /* SITE_* */
-	uint8_t pad[2];
+	uint8_t value;	 /* register with what memory held, or X86_NOREG */
+	uint8_t flags;	 /* SITE_* */
+	uint8_t temp[2]; /* borrowed: in SPILL_ANY, SPILL_MORE */
 };
 
 /* Of the index of blocks; number 0: removed. */

@@ -178,10 +178,11 @@ struct check {
 	unsigned whole; /* of the access */
 	unsigned at;	/* where in the access */
 	int flags_live;
+	int is_gather; /* .m is not all of it */
 	int is_value;  /* memory has moved on: the register is logged */
 	uint8_t *cold; /* where it goes on */
 	uint32_t site;
-	uint8_t rcx_spilled;
+	uint8_t rcx_spilled, r10_spilled;
 };
 
 static uint32_t new_site(struct work *w, const struct check *c)
@@ -202,7 +203,10 @@ static uint32_t new_site(struct work *w, const struct check *c)
 	    .value = c->is_value ? (uint8_t)c->value : X86_NOREG,
 	    .flags = (uint8_t)((c->m.seg == X86_FS ? SITE_FS : 0) |
 			       (c->m.addr32 ? SITE_ADDR32 : 0) |
-			       (c->rcx_spilled ? SITE_RCX_SPILLED : 0)),
+			       (c->rcx_spilled ? SITE_RCX_SPILLED : 0) |
+			       (c->is_gather ? SITE_GATHER : 0) |
+			       (c->r10_spilled ? SITE_R10_SPILLED : 0)),
+	    .temp = {w->temp[0], w->temp[1]},
 	};
 	return number;
 }
@@ -440,6 +444,73 @@ static void put_store_pop(struct work *w)
 	put_shadowed(w);
 }
 
+/* -- Gather and scatter ---------------------------------------------------- */
+
+/* kmovq reg, k and kmovq k, reg */
+static void put_kmov(struct x86_buf *b, unsigned reg, unsigned k)
+{
+	const uint8_t code[5] = {0xc4, reg >= 8 ? 0x61 : 0xe1, 0xfb, 0x93,
+				 (uint8_t)(0xc0 | (reg & 7) << 3 | k)};
+
+	emit_bytes(b, code, sizeof code);
+}
+
+static void put_kmov_back(struct x86_buf *b, unsigned k, unsigned reg)
+{
+	const uint8_t code[5] = {0xc4, reg >= 8 ? 0xc1 : 0xe1, 0xfb, 0x92,
+				 (uint8_t)(0xc0 | k << 3 | (reg & 7))};
+
+	emit_bytes(b, code, sizeof code);
+}
+
+/* vmovdqu64 gs:[disp], zmm */
+static void put_zmm(struct x86_buf *b, int32_t disp, unsigned zmm)
+{
+	uint8_t code[12] = {
+	    0x65,
+	    0x62,
+	    (uint8_t)((~zmm >> 3 & 1) << 7 | 0x60 | (~zmm >> 4 & 1) << 4 | 1),
+	    0xfe,
+	    0x48,
+	    0x7f,
+	    (uint8_t)((zmm & 7) << 3 | 4),
+	    0x25};
+
+	__builtin_memcpy(code + 8, &disp, sizeof disp);
+	emit_bytes(b, code, sizeof code);
+}
+
+/* The engine looks at all elements; then they come from the shadow. */
+static void put_gather(struct work *w, struct x86_mem m)
+{
+	const struct x86_insn *x = &w->i->x;
+	struct check c = {.m = m, .is_gather = 1, .rcx_spilled = w->rcx_held};
+	unsigned t = take_temp(w, 0, 0);
+	struct x86_buf b;
+
+	c.m.index = X86_NOREG;
+	put_kmov(&w->hot, t, x->aaa);
+	emit_mr(&w->hot, EMIT_MOV, 8, x86_mem_seg(X86_GS, VCPU_GATHER), t);
+	put_zmm(&w->hot, VCPU_GATHER + 8, x->index);
+	c.cold = take_cold(w, COLD_LEN);
+	emit_jmp(&w->hot, (uint64_t)c.cold);
+	b = cold_at(c.cold);
+	cold_ask(w, &c, &b);
+	cold_end(&b, emit_pc(&w->hot));
+	put_shadowed(w);
+}
+
+/* Whatever was stored is no longer in the mask: it is needed twice. */
+static void put_scatter(struct work *w)
+{
+	unsigned t = take_temp(w, 0, 0);
+
+	put_kmov(&w->hot, t, w->i->x.aaa);
+	put_copy(w);
+	put_kmov_back(&w->hot, w->i->x.aaa, t);
+	put_shadowed(w);
+}
+
 static void put_update(struct work *w, struct x86_mem m)
 {
 	const struct x86_insn *x = &w->i->x;
@@ -632,6 +703,12 @@ static void put_by_way(struct work *w, enum way way)
 		break;
 	case WAY_STORE:
 		put_store(w);
+		break;
+	case WAY_GATHER:
+		put_gather(w, m);
+		break;
+	case WAY_SCATTER:
+		put_scatter(w);
 		break;
 	case WAY_UPDATE:
 		put_update(w, m);

@@ -48,6 +48,7 @@ struct replay {
 	uint64_t count;
 	replay_fetch *fetch;
 	void *ctx;
+	uint32_t size_of[64], at[64]; /* of components, in the xsave area */
 };
 
 void replay_enter(struct vcpu *v, uint64_t mask);
@@ -153,6 +154,20 @@ static uint64_t machine_mask(void)
 	return ((uint64_t)hi << 32 | lo) & ~(uint64_t)PKRU;
 }
 
+/* Asking the CPU takes it long: once is enough. */
+static void find_components(struct replay *r)
+{
+	for (uint32_t n = 2; n < 63; n++) {
+		uint32_t a = 0xd, b, c = n, d;
+
+		if (!(r->mask >> n & 1))
+			continue;
+		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		r->size_of[n] = a;
+		r->at[n] = b;
+	}
+}
+
 /* The slot and the shadow behind it, aligned as slots are. */
 static uint8_t *map_slot(void)
 {
@@ -206,6 +221,7 @@ struct replay *replay_new(replay_fetch *fetch_code, void *ctx)
 	r->fetch = fetch_code;
 	r->ctx = ctx;
 	r->mask = machine_mask();
+	find_components(r);
 	if (prepare(r) < 0) {
 		replay_free(r);
 		return NULL;
@@ -271,15 +287,6 @@ static void state_out(struct replay *r)
 	r->count = vcpu_count(v);
 }
 
-static void component(unsigned n, uint32_t *size, uint32_t *offset)
-{
-	uint32_t a = 0xd, b, c = n, d;
-
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	*size = a;
-	*offset = b;
-}
-
 static uint8_t *xsave_area(struct replay *r)
 {
 	return r->slot + SLOT_TAPE;
@@ -295,7 +302,8 @@ int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len)
 	if (len < 8 + XSAVE_LEGACY)
 		return -1;
 	memcpy(&mask, bytes, sizeof mask);
-	if (mask & ~(r->mask | PKRU))
+	mask &= ~(uint64_t)PKRU; /* the last one; nothing here asks for it */
+	if (mask & ~r->mask)
 		return -1;
 	memcpy(area, bytes + 8, XSAVE_LEGACY);
 	memset(area + XSAVE_LEGACY, 0, XSAVE_HEADER);
@@ -305,7 +313,7 @@ int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len)
 
 		if (!(mask >> n & 1))
 			continue;
-		component(n, &size, &offset);
+		size = r->size_of[n], offset = r->at[n];
 		if (size > (uint64_t)(bytes + len - at) ||
 		    SLOT_TAPE + (uint64_t)offset + size > SLOT_VCPU)
 			return -1;
@@ -327,7 +335,7 @@ uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX])
 
 		if (!(mask >> n & 1))
 			continue;
-		component(n, &size, &offset);
+		size = r->size_of[n], offset = r->at[n];
 		if (size > (uint64_t)(out + WIRE_XSTATE_MAX - to))
 			break;
 		memcpy(to, area + offset, size);

@@ -50,7 +50,8 @@
 #define VCPU_FS	    VCPU_GS_AT(272)
 #define VCPU_EPOCH  VCPU_GS_AT(280)
 #define VCPU_COUNT  VCPU_GS_AT(288)
-#define VCPU_CELLS  VCPU_GS_AT(296)
+#define VCPU_GATHER VCPU_GS_AT(296)
+#define VCPU_CELLS  VCPU_GS_AT(368)
 
 #ifndef __ASSEMBLER__
 
@@ -125,6 +126,8 @@ struct vcpu {
 	uint64_t fs_base;   /* the program's, in replay only */
 	uint64_t epoch;	    /* of the code that it may see: tape.h */
 	uint64_t count_end; /* vcpu_count() when the budget is 0 */
+	/* Of a gather that is checked: mask, and the register of indices. */
+	uint64_t gather[1 + 8];
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -190,6 +193,7 @@ VCPU_AT(resume, VCPU_RESUME);
 VCPU_AT(fs_base, VCPU_FS);
 VCPU_AT(epoch, VCPU_EPOCH);
 VCPU_AT(count_end, VCPU_COUNT);
+VCPU_AT(gather, VCPU_GATHER);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 

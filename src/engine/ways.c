@@ -177,16 +177,26 @@ static enum way store_way(const struct x86_insn *i)
 	return WAY_STORE;
 }
 
+/* AVX-512's; those of AVX2 keep their mask in a vector register. */
+static enum way vsib_way(const struct x86_insn *i)
+{
+	if (i->space < X86_SPACE_EVEX || !i->aaa || !has_room(i))
+		return WAY_STATE;
+	return i->row->mem & X86_M_WRITE ? WAY_SCATTER : WAY_GATHER;
+}
+
 static enum way explicit_way(const struct x86_insn *i)
 {
 	const struct x86_row *r = i->row;
 	unsigned access = r->mem & (X86_M_READ | X86_M_WRITE);
 	int may = (r->attr & X86_A_MEM_MAY) != 0 || i->aaa;
 
+	if (r->attr & X86_A_VSIB)
+		return vsib_way(i);
 	if (!is_size(r->mem_size) || !has_room(i) ||
 	    (is_legacy(i, 0) && i->opcode == 0x8e) || /* to a segment */
-	    r->attr & (X86_A_VSIB | X86_A_BITSTRING | X86_A_XSTATE |
-		       X86_A_MOFFS | X86_A_REG_ADDR | X86_A_NONDET))
+	    r->attr & (X86_A_BITSTRING | X86_A_XSTATE | X86_A_MOFFS |
+		       X86_A_REG_ADDR | X86_A_NONDET))
 		return WAY_STATE;
 	if (x86_is_locked(i))
 		return way_lock_of(i) == LOCK_NOT ? WAY_STATE : WAY_LOCKED;

@@ -17,6 +17,8 @@ enum way {
 	WAY_SOME,      /* the same, of some elements: it may be no memory */
 	WAY_STORE,     /* to it; may be done twice */
 	WAY_STORE_POP, /* the same, but once: the x87 unit pops */
+	WAY_GATHER,    /* elements here and there, by a mask register */
+	WAY_SCATTER,   /* the same, stores */
 	WAY_UPDATE,    /* both, in a general register meanwhile */
 	WAY_LOCKED,    /* both, in one step */
 	WAY_PUSH,      /* a register */

@@ -48,30 +48,22 @@ static void get_state(const struct vcpu *v, struct wire_rec_state *out)
 	out->sigmask = v->mask;
 }
 
-static void xstate_component(unsigned n, uint32_t *size, uint32_t *offset)
-{
-	uint32_t a = 0xd, b, c = n, d;
-
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	*size = a;
-	*offset = b;
-}
-
 enum { LEGACY = 512, HEADER_BV = 512, FIRST_EXTENDED = 2 };
 
 /* What is in t->xsave, packed: its length in t->xstate. */
-static uint32_t pack_xstate(struct tape *t)
+static uint32_t pack_xstate(const struct vcpu *v)
 {
+	const struct tapes *p = v->engine->tapes;
+	struct tape *t = v->tape;
 	uint8_t *to = t->xstate + 8 + LEGACY;
 	uint64_t mask;
 
 	memcpy(&mask, t->xsave + HEADER_BV, sizeof mask);
 	for (unsigned n = FIRST_EXTENDED; n < 63; n++) {
-		uint32_t size, offset;
+		uint32_t size = p->xstate_size[n], offset = p->xstate_at[n];
 
 		if (!(mask >> n & 1))
 			continue;
-		xstate_component(n, &size, &offset);
 		if (offset + size > sizeof t->xsave ||
 		    to + size > t->xstate + sizeof t->xstate) {
 			mask &= ~(1ull << n);
@@ -85,14 +77,16 @@ static uint32_t pack_xstate(struct tape *t)
 }
 
 /* The CPU's extended registers. */
-static __attribute__((noinline)) uint32_t get_xstate(struct tape *t)
+static __attribute__((noinline)) uint32_t get_xstate(const struct vcpu *v)
 {
+	struct tape *t = v->tape;
+
 	memset(t->xsave + LEGACY, 0, 64);
 	__asm__ volatile("xsave64 %0"
 			 : "+m"(t->xsave)
 			 : "a"(-1), "d"(-1)
 			 : "memory");
-	return pack_xstate(t);
+	return pack_xstate(v);
 }
 
 /* -- Keys ------------------------------------------------------------------ */
@@ -113,7 +107,7 @@ static void put_key(struct vcpu *v)
 				   .epoch = v->epoch,
 				   .time_ns = put_now_ns(),
 				   .tsc = tsc()};
-	uint32_t len = get_xstate(t);
+	uint32_t len = get_xstate(v);
 	uint8_t *at;
 
 	get_state(v, &key.state);
@@ -189,7 +183,7 @@ static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
 {
 	struct tape *t = v->tape;
 	struct wire_rec_state state;
-	uint32_t len = get_xstate(t), info = 0;
+	uint32_t len = get_xstate(v), info = 0;
 	uint8_t *at;
 
 	if (why & WIRE_STATE_SIGNAL)
@@ -449,6 +443,57 @@ static uint64_t address_at_site(const struct vcpu *v, const struct site *s)
 	return s->flags & SITE_ADDR32 ? (uint32_t)address : address;
 }
 
+/* The indices are in vcpu.gather, behind the mask. */
+static int gather(struct vcpu *v, const struct site *s)
+{
+	uint64_t base = address_at_site(v, s), fs = 0;
+	uint8_t code[X86_MAX_LEN];
+	const uint8_t *indices = (const uint8_t *)&v->gather[1];
+	unsigned have = sizeof code, wide, n;
+	struct x86_insn x;
+
+	have -= (unsigned)guest_copy(code, (const void *)s->pc, have);
+	if (x86_decode(code, have, &x) != X86_OK)
+		return -1;
+	/* Opcodes 90 to 93: an odd one has indices of 8 bytes. */
+	wide = x.opcode & 1 ? 8 : 4;
+	n = 64 / (wide > x.row->mem_size ? wide : x.row->mem_size);
+	if (s->flags & SITE_FS)
+		fs = fs_base();
+	for (unsigned i = 0; i < n; i++) {
+		int64_t index = 0;
+		uint64_t at;
+
+		if (!(v->gather[0] >> i & 1))
+			continue;
+		memcpy(&index, indices + i * wide, wide);
+		if (wide == 4)
+			index = (int32_t)index;
+		at = base + ((uint64_t)index << x.scale);
+		if (s->flags & SITE_ADDR32)
+			at = (uint32_t)at;
+		if (refill(v, s->pc, at + fs, (uint32_t)(at + WIRE_SHADOW_SKEW),
+			   x.row->mem_size) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Registers that were borrowed are the program's again. */
+static void undo_site(struct vcpu *v, const struct site *s)
+{
+	if (s->temp[0] < 16)
+		v->gpr[s->temp[0]] = v->spill[SPILL_ANY];
+	if (s->temp[1] < 16)
+		v->gpr[s->temp[1]] = v->spill[SPILL_MORE];
+	if (s->flags & SITE_RCX_SPILLED)
+		v->gpr[X86_RCX] = v->spill[SPILL_RCX];
+	if (s->flags & SITE_R10_SPILLED)
+		v->gpr[X86_R10] = v->spill[SPILL_R10];
+	v->pc = s->pc;
+	v->exit_reason = EXIT_STEP; /* it faults, probably */
+}
+
 int tape_miss(struct vcpu *v)
 {
 	const struct site *s = cache_site(v->engine->cache, v->exit_arg);
@@ -465,12 +510,16 @@ int tape_miss(struct vcpu *v)
 		memcpy(shadow_at(v, address), &value, s->size);
 		return 0;
 	}
-	if (s->flags & SITE_FS)
-		address += fs_base();
-	if (refill(v, s->pc, address, index, s->size) == 0)
-		return 0;
-	v->pc = s->pc;
-	v->exit_reason = EXIT_GO;
+	if (s->flags & SITE_GATHER) {
+		if (gather(v, s) == 0)
+			return 0;
+	} else {
+		if (s->flags & SITE_FS)
+			address += fs_base();
+		if (refill(v, s->pc, address, index, s->size) == 0)
+			return 0;
+	}
+	undo_site(v, s);
 	return 1;
 }
 
@@ -506,7 +555,7 @@ void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len)
 		memcpy(t->xsave, fp,
 		       fp_len < sizeof t->xsave ? fp_len : sizeof t->xsave);
 	}
-	len = fp ? pack_xstate(t) : get_xstate(t);
+	len = fp ? pack_xstate(v) : get_xstate(v);
 	get_state(v, &state);
 	if (!t->born)
 		at = put_begin(v->engine, &t->ring, WIRE_REC_END, why,

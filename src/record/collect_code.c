@@ -217,6 +217,24 @@ static void put_process(struct engine *e, uint32_t parent)
 		put_end(&p->ring, put_bytes(at, &process, sizeof process));
 }
 
+static void find_xstate(struct tapes *p)
+{
+	uint32_t lo, hi;
+	uint64_t mask;
+
+	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+	mask = (uint64_t)hi << 32 | lo;
+	for (uint32_t n = 2; n < 63; n++) {
+		uint32_t a = 0xd, b, c = n, d;
+
+		if (!(mask >> n & 1))
+			continue;
+		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		p->xstate_size[n] = a;
+		p->xstate_at[n] = b;
+	}
+}
+
 int tape_start_process(struct engine *e)
 {
 	struct tapes *p = memory_map(e->memory, sizeof *p);
@@ -226,6 +244,7 @@ int tape_start_process(struct engine *e)
 	p->recording = wire_recording_of(e->channel);
 	p->store.memory = e->memory;
 	e->tapes = p;
+	find_xstate(p);
 	if (grow(e) < 0)
 		return ERR_NOMEM;
 	put_process(e, 0);

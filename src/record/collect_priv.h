@@ -46,6 +46,8 @@ struct tapes {
 	struct code_page **pages; /* owned: a hash of n_slots */
 	uint32_t n_slots, pad;
 	struct bytes store; /* owned: the pages */
+	/* Where xsave puts components: asking the CPU takes it long. */
+	uint32_t xstate_size[64], xstate_at[64];
 };
 
 /* -- collect_put.c -- */
