@@ -14,6 +14,7 @@ struct player {
 	struct replay *cpu;  /* owned */
 	struct code *code;   /* owned; of one process */
 	uint32_t process;    /* whose code; 0: none */
+	uint64_t key_every;  /* counts, as META says; 0: it does not */
 	struct xstate_layout layout;
 };
 
@@ -24,6 +25,13 @@ static unsigned fetch(void *ctx, uint64_t pc, uint8_t *to, unsigned len)
 	const struct player *p = ctx;
 
 	return p->code == NULL ? 0 : code_fetch(p->code, pc, to, len);
+}
+
+static uint64_t read_number(const struct recording *r, const char *key)
+{
+	const char *value = recording_meta(r, key);
+
+	return value == NULL ? 0 : strtoull(value, NULL, 10);
 }
 
 /* META has a line xstate_N=OFFSET,SIZE for each component. */
@@ -51,6 +59,7 @@ int player_new(struct recording *r, struct player **out, struct hark_err *err)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	p->r = r;
 	read_layout(r, &p->layout);
+	p->key_every = read_number(r, "key_every");
 	p->cpu = replay_new(fetch, p);
 	if (p->cpu == NULL) {
 		free(p);
@@ -204,7 +213,8 @@ int player_segment(struct player *p, unsigned i, struct player_sum *out,
 	struct segment s = {.cpu = p->cpu,
 			    .layout = &p->layout,
 			    .process = about->process,
-			    .thread = about->thread};
+			    .thread = about->thread,
+			    .most = 2 * p->key_every};
 
 	replay_instructions(p->cpu);
 	if (play(p, i, &s, err) < 0)

@@ -17,11 +17,16 @@
 
 #include <string.h>
 
+/* Recorders make key frames much more often. What says otherwise could keep
+ * the replay busy for ever. */
+#define COUNTS_MOST (1ull << 32)
+
 typedef unsigned long long ull;
 
 enum {
 	SYSCALL_LEN = 2,
-	LOOK_AHEAD = 64, /* instructions, for what becomes of flags */
+	LOOK_AHEAD = 64,	/* instructions, for what becomes of flags */
+	COUNTS_AN_EVENT = 4096, /* key frames come later, the more is logged */
 	/* of arch_prctl */
 	NR_ARCH_PRCTL = 158,
 	SET_GS = 0x1001,
@@ -310,6 +315,7 @@ int segment_begin(struct segment *s, const struct record_event *key,
 	*replay_count(s->cpu) = key->count;
 	replay_clear_shadow(s->cpu);
 	set_epoch(s, key->key.epoch);
+	s->count = key->count;
 	s->n_events = 0;
 	s->ended = 0;
 	return put_xstate(s, key, err);
@@ -332,6 +338,13 @@ static void approach(const struct segment *s, const struct record_event *e)
 	}
 }
 
+static int is_too_far(const struct segment *s, const struct record_event *e)
+{
+	uint64_t most = s->most > COUNTS_MOST ? s->most : COUNTS_MOST;
+
+	return e->count - s->count > most + s->n_events * COUNTS_AN_EVENT;
+}
+
 int segment_apply(struct segment *s, const struct record_event *e,
 		  struct hark_err *err)
 {
@@ -339,6 +352,8 @@ int segment_apply(struct segment *s, const struct record_event *e,
 
 	if (s->ended)
 		return diverged(s, "records follow the end of a segment", err);
+	if (is_too_far(s, e))
+		return diverged(s, "the next record is too far away", err);
 	if (e->type == WIRE_REC_EPOCH)
 		approach(s, e);
 	stop = replay_run(s->cpu, e->count, e->pc);

@@ -21,12 +21,14 @@
 
 #include <stdint.h>
 
-/* Callers allocate it, and set the first four. */
+/* Callers allocate it, and set all down to most. */
 struct segment {
 	struct replay *cpu;		    /* borrowed */
 	struct code *code;		    /* borrowed; cpu fetches from it */
 	const struct xstate_layout *layout; /* borrowed */
 	uint32_t process, thread;	    /* for words */
+	uint64_t most;			    /* counts; 0: as is usual */
+	uint64_t count;			    /* of its KEY */
 	uint64_t n_events;		    /* applied since its KEY */
 	int ended;			    /* by a KEY or an END */
 };

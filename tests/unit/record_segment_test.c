@@ -137,6 +137,11 @@ static void never_there(struct record_event *e)
 	e[EV_BYTES].pc = SAMPLE_LOAD + 1;
 }
 
+static void very_far(struct record_event *e)
+{
+	e[EV_BYTES].count += 1ull << 33;
+}
+
 static void no_result(struct record_event *e)
 {
 	e[EV_RESULT] = e[EV_NEXT];
@@ -167,6 +172,9 @@ START_TEST(every_divergence_is_seen)
 	must_fail(loaded_differs, EV_NEXT, "rbx is 0x88776655443322, recorded");
 	must_fail(place_differs, EV_NEXT, "recorded was KEY 1:106 at 0x1000");
 	must_fail(never_there, EV_BYTES, "recorded was BYTES 1:104 at 0x100d");
+	must_fail(very_far, EV_BYTES,
+		  "1:100 at 0x1000: the next record is too "
+		  "far away");
 	must_fail(no_result, EV_RESULT, "result was not recorded");
 	must_fail(odd_xstate, EV_KEY, "extended registers");
 }
