@@ -137,10 +137,11 @@ static int verify(const struct cli_args *args, struct recording *r,
 	if (recording_check(r, err) < 0)
 		return -1;
 	if (recording_cpu_missing(r, missing, sizeof missing))
-		return err_set(err, HARK_EREFUSE, 0,
-			       "it was recorded on a processor that had %s, and "
-			       "this one has not",
-			       missing);
+		return err_set(
+		    err, HARK_EREFUSE, 0,
+		    "it was recorded on a processor that had %s, and "
+		    "this one has not",
+		    missing);
 	rc = verify_recording(r, &wish, &out->r, err);
 	end_progress(&p);
 	return rc;

@@ -13,16 +13,29 @@ enum {
 	FX_FSW = 2,
 	FX_FTW = 4,
 	FX_MXCSR = 24,
+	FX_MXCSR_MASK = 28,
 	FX_ST = 32,
 	FX_XMM = 160,
 	FX_LEN = 512,
 };
+
+static uint32_t mxcsr_here(void)
+{
+	enum { USUAL = 0xffbf }; /* of processors that do not tell */
+	uint8_t fx[FX_LEN] __attribute__((aligned(16))) = {0};
+	uint32_t mask;
+
+	__asm__ volatile("fxsave64 %0" : "+m"(fx));
+	memcpy(&mask, fx + FX_MXCSR_MASK, sizeof mask);
+	return mask != 0 ? mask : USUAL;
+}
 
 void xstate_layout_here(struct xstate_layout *out)
 {
 	unsigned a, b, c, d;
 
 	memset(out, 0, sizeof *out);
+	out->mxcsr = mxcsr_here();
 	if (__get_cpuid_max(0, NULL) < 0xd)
 		return;
 	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++) {
@@ -43,10 +56,13 @@ static uint64_t mask_of(const uint8_t *bytes)
 int xstate_check(const struct xstate_layout *l, const uint8_t *bytes,
 		 uint32_t len)
 {
-	uint32_t want = RECORD_XSTATE_MIN;
+	uint32_t want = RECORD_XSTATE_MIN, mxcsr;
 	uint64_t mask;
 
 	if (len < RECORD_XSTATE_MIN)
+		return -1;
+	memcpy(&mxcsr, bytes + 8 + FX_MXCSR, sizeof mxcsr);
+	if ((mxcsr & ~l->mxcsr) != 0)
 		return -1;
 	mask = mask_of(bytes);
 	for (unsigned i = 2; i < 64; i++) {
@@ -93,17 +109,27 @@ static void say_bytes(char *text, size_t size, const uint8_t *bytes,
 		at += fmt_text(text + at, size - at, "%02x", bytes[i]);
 }
 
+/* Of what is longer than 16 bytes, the 16 around the first difference. */
 static int differ(const char *name, const uint8_t *recorded,
 		  const uint8_t *replayed, unsigned len, char *text,
 		  size_t size)
 {
 	char was[33], is[33];
+	unsigned at = 0;
 
 	if (memcmp(recorded, replayed, len) == 0)
 		return 0;
-	say_bytes(was, sizeof was, recorded, len < 16 ? len : 16);
-	say_bytes(is, sizeof is, replayed, len < 16 ? len : 16);
-	fmt_text(text, size, "%s is %s, recorded %s", name, is, was);
+	while (recorded[at] == replayed[at])
+		at++;
+	at &= ~15u;
+	len = len - at < 16 ? len - at : 16;
+	say_bytes(was, sizeof was, recorded + at, len);
+	say_bytes(is, sizeof is, replayed + at, len);
+	if (at > 0)
+		fmt_text(text, size, "%s from byte %u on is %s, recorded %s",
+			 name, at, is, was);
+	else
+		fmt_text(text, size, "%s is %s, recorded %s", name, is, was);
 	return 1;
 }
 

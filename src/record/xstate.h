@@ -15,6 +15,7 @@ enum { XSTATE_COMPONENTS = 63 }; /* 0 and 1 are what fxsave stores */
 
 struct xstate_layout {
 	uint16_t size[XSTATE_COMPONENTS]; /* bytes; 0: there is none */
+	uint32_t mxcsr; /* bits that may be set; others fault */
 };
 
 /* As CPUID tells. */

@@ -419,7 +419,7 @@ END_TEST
 START_TEST(upper_halves_are_compared)
 {
 	uint8_t a[RECORD_XSTATE_MIN + 256] = {0}, b[sizeof a];
-	struct xstate_layout avx = {.size = {[2] = 256}};
+	struct xstate_layout avx = {.size = {[2] = 256}, .mxcsr = 0xffff};
 	char text[200];
 
 	a[0] = 4;
@@ -434,6 +434,34 @@ START_TEST(upper_halves_are_compared)
 	ck_assert_int_eq(xstate_compare(&avx, a, b, text, sizeof text), 1);
 	a[1] = 0x80; /* component 15: of no size here */
 	ck_assert_int_eq(xstate_check(&avx, a, sizeof a), -1);
+}
+END_TEST
+
+START_TEST(a_long_register_shows_where_it_differs)
+{
+	uint8_t a[RECORD_XSTATE_MIN + 64] = {[0] = 0x40}, b[sizeof a];
+	struct xstate_layout wide = {.size = {[6] = 64}, .mxcsr = 0xffff};
+	char text[200];
+
+	memcpy(b, a, sizeof b);
+	b[RECORD_XSTATE_MIN + 32 + 17] = 1;
+	ck_assert_int_eq(xstate_compare(&wide, a, b, text, sizeof text), 1);
+	ck_assert_str_eq(text, "upper half of zmm1 from byte 16 on is "
+			       "00000000000000000000000000000100, recorded "
+			       "00000000000000000000000000000000");
+}
+END_TEST
+
+/* Loading them would fault. */
+START_TEST(reserved_bits_of_mxcsr_are_refused)
+{
+	uint8_t a[RECORD_XSTATE_MIN];
+
+	memcpy(a, sample_xstate(), sizeof a);
+	xstate_layout_here(&layout);
+	ck_assert_int_eq(xstate_check(&layout, a, sizeof a), 0);
+	a[8 + 24 + 2] = 0x7f;
+	ck_assert_int_eq(xstate_check(&layout, a, sizeof a), -1);
 }
 END_TEST
 
@@ -455,6 +483,8 @@ Suite *record_segment_suite(void)
 	tcase_add_test(tc, extended_registers_are_compared_one_by_one);
 	tcase_add_test(tc, what_is_absent_is_initial);
 	tcase_add_test(tc, upper_halves_are_compared);
+	tcase_add_test(tc, a_long_register_shows_where_it_differs);
+	tcase_add_test(tc, reserved_bits_of_mxcsr_are_refused);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
