@@ -59,10 +59,10 @@ struct block {
 	uint16_t seen_len, pad2; /* bytes that it depends on */
 	uint32_t incoming;	 /* exits linked here */
 	uint32_t page_next[2];
-	uint8_t state;	   /* enum block_state */
-	uint8_t region;	   /* its number */
-	uint8_t published; /* it was put into the table once */
-	uint8_t pad;
+	uint8_t state;	     /* enum block_state */
+	uint8_t region;	     /* its number */
+	uint8_t published;   /* it was put into the table once */
+	uint8_t wants_flags; /* recorded: an indirect entry restores them */
 };
 
 struct exit {
@@ -80,9 +80,8 @@ struct exit {
 enum {
 	SITE_FS = 1,
 	SITE_ADDR32 = 2,
-	SITE_RCX_SPILLED = 4,
-	SITE_GATHER = 8, /* vcpu.gather says where */
-	SITE_R10_SPILLED = 16,
+	SITE_GATHER = 8,  /* vcpu.gather says where */
+	SITE_SPILLED = 4, /* r10 and rcx */
 };
 struct site {
 	uint64_t pc;	 /* of the instruction */
@@ -93,6 +92,8 @@ struct site {
 	uint8_t value;	 /* register with what memory held, or X86_NOREG */
 	uint8_t flags;	 /* SITE_* */
 	uint8_t temp[2]; /* borrowed: in SPILL_ANY, SPILL_MORE */
+	uint8_t flags_saved;
+	uint8_t pad[7];
 };
 
 /* Of the index of blocks; number 0: removed. */

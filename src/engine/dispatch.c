@@ -24,7 +24,7 @@ static const uint8_t counted_as[EXIT_MAX] = {
     [EXIT_GO] = WIRE_EXIT_SIGNAL,	[EXIT_BUDGET] = WIRE_EXIT_SIGNAL,
     [EXIT_X87] = WIRE_EXIT_STEP,	[EXIT_RESULT] = WIRE_EXIT_STEP,
     [EXIT_STATE] = WIRE_EXIT_STEP,	[EXIT_STRING] = WIRE_EXIT_STEP,
-    [EXIT_TRAP] = WIRE_EXIT_STEP,
+    [EXIT_TRAP] = WIRE_EXIT_STEP,	[EXIT_DEAD] = WIRE_EXIT_SIGNAL,
 };
 
 static void count_exit(struct engine *e, enum wire_exit why)
@@ -187,6 +187,11 @@ static void count_arrival(struct vcpu *v, enum vcpu_exit why)
 	if ((why == EXIT_LINK && cache_exit(c, v->exit_arg)->counts) ||
 	    why == EXIT_INDIRECT || (why == EXIT_BUDGET && v->budget == 0))
 		v->budget--;
+	if (why == EXIT_INDIRECT)
+		engine_restore_flags(v);
+	if (why == EXIT_DEAD)
+		v->rflags &= ~(uint64_t)X86_FLAGS_STATUS;
+	v->flags_dead = why == EXIT_DEAD;
 }
 
 /* It has stored state of the x87 unit; some of them change that state, too. */

@@ -83,6 +83,9 @@ uint64_t engine_pc_of(struct vcpu *v, uint64_t host);
 /* A branch has led to .pc, which is no address: undoes the branch. */
 void engine_unbranch(struct vcpu *v);
 
+/* The status flags that .saved_flags holds are the program's. */
+void engine_restore_flags(struct vcpu *v);
+
 /* Writes the vcpu's registers into gregs, and back. */
 void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX]);
 void engine_set_gregs(struct vcpu *v, const int64_t gregs[GREG_MAX]);

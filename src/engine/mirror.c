@@ -16,14 +16,15 @@
  * displacement; that the displacement is another one matters to the CPU's
  * store forwarding, see docs/decisions.md.
  *
- * Where the program may still want its flags, the comparison is done without:
- * rcx = value - shadow; jrcxz. Registers are borrowed for a run of
- * instructions that do not use them; a point of the side table says so.
+ * Where the program may still want its flags, they are saved before the first
+ * check that spoils them, and restored when they are wanted. With an indirect
+ * branch they travel in the vcpu: nobody knows who wants them there, and few
+ * do. Registers are borrowed for a run of instructions that do not use them. A
+ * point of the side table says so of both.
  *
  * M1  Memory first, then the shadow: an instruction that faults has done
  *     nothing to the shadow.
- * M2  At a check the registers of the address are the program's (rcx may be in
- *     its spill word: SITE_RCX_SPILLED).
+ * M2  At a check the registers of the address are the program's.
  * M3  What is borrowed is given back before control can leave the run. */
 #include "engine/translate_priv.h"
 
@@ -52,17 +53,6 @@ static struct x86_mem plus(struct x86_mem m, unsigned off)
 	return m;
 }
 
-static uint16_t address_regs(const struct x86_mem *m)
-{
-	unsigned regs = 0;
-
-	if (m->base < 16)
-		regs |= 1u << m->base;
-	if (m->index < 16)
-		regs |= 1u << m->index;
-	return (uint16_t)regs;
-}
-
 /* -- Borrowing ------------------------------------------------------------- */
 
 static const uint8_t temp_spill[TEMP_MAX] = {SPILL_ANY, SPILL_MORE};
@@ -77,8 +67,8 @@ void point_borrowed(struct work *w)
 	}
 	if (w->temp[1] != X86_NOREG)
 		regs |= (unsigned)w->temp[1] << 4;
-	if (w->rcx_held)
-		what |= SIDE_RCX;
+	if (w->flags_saved)
+		what |= SIDE_SAVED;
 	point_reg(w, what, regs);
 }
 
@@ -126,13 +116,6 @@ static void give_back_temp(struct work *w, unsigned n)
 	w->once &= (uint8_t) ~(1 << n);
 }
 
-static void give_back_rcx(struct work *w)
-{
-	if (w->rcx_held)
-		emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
-	w->rcx_held = 0;
-}
-
 /* temp[0] may not be given back while temp[1] is lent: the side table. */
 static void give_back_once(struct work *w)
 {
@@ -147,21 +130,71 @@ static void give_back_once(struct work *w)
 
 void put_give_back(struct work *w)
 {
-	if (w->temp[0] == X86_NOREG && !w->rcx_held)
+	if (w->temp[0] == X86_NOREG)
 		return;
 	give_back_temp(w, 1);
 	give_back_temp(w, 0);
-	give_back_rcx(w);
 	point_borrowed(w);
 }
 
-static void hold_rcx(struct work *w)
+/* -- Flags ----------------------------------------------------------------- */
+
+static struct x86_mem saved_flags(void)
 {
-	if (w->rcx_held)
+	return x86_mem_seg(X86_GS, VCPU_SAVED);
+}
+
+static struct x86_mem saved_rax(void)
+{
+	return x86_mem_seg(X86_GS, VCPU_RAX);
+}
+
+static void put_save_flags(struct work *w)
+{
+	struct x86_buf *b = &w->hot;
+
+	if (w->flags_saved)
 		return;
-	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
-	w->rcx_held = 1;
+	emit_mr(b, EMIT_MOV, 8, saved_rax(), X86_RAX);
+	emit_plain(b, EMIT_LAHF);
+	emit_setcc_r(b, X86_CC_O, X86_RAX);
+	emit_mr(b, EMIT_MOV, 4, saved_flags(), X86_RAX);
+	emit_rm(b, EMIT_MOV, 8, X86_RAX, saved_rax());
+	w->flags_saved = 1;
 	point_borrowed(w);
+}
+
+/* 1 + 127 overflows. */
+void put_restore_flags(struct work *w)
+{
+	struct x86_buf *b = &w->hot;
+
+	emit_mr(b, EMIT_MOV, 8, saved_rax(), X86_RAX);
+	emit_rm(b, EMIT_MOV, 4, X86_RAX, saved_flags());
+	emit_ri(b, EMIT_ADD, 1, X86_RAX, 0x7f);
+	emit_plain(b, EMIT_SAHF);
+	emit_rm(b, EMIT_MOV, 8, X86_RAX, saved_rax());
+}
+
+void put_settle_flags(struct work *w, unsigned live)
+{
+	if (!w->flags_saved)
+		return;
+	if (live & X86_FLAGS_STATUS)
+		put_restore_flags(w);
+	w->flags_saved = 0;
+	point_borrowed(w);
+}
+
+/* The instruction is about to be executed: does it look at flags, or leave
+ * some of them alone that others want? */
+static void settle_for_insn(struct work *w)
+{
+	const struct x86_insn *x = &w->i->x;
+
+	if ((x->flag_read | x->flag_write) & X86_FLAGS_STATUS ||
+	    w->flags_live[w->k] == 0)
+		put_settle_flags(w, w->flags_live[w->k]);
 }
 
 /* -- Checks ---------------------------------------------------------------- */
@@ -182,7 +215,7 @@ struct check {
 	int is_value;  /* memory has moved on: the register is logged */
 	uint8_t *cold; /* where it goes on */
 	uint32_t site;
-	uint8_t rcx_spilled, r10_spilled;
+	uint8_t r10_spilled; /* and rcx */
 };
 
 static uint32_t new_site(struct work *w, const struct check *c)
@@ -203,51 +236,22 @@ static uint32_t new_site(struct work *w, const struct check *c)
 	    .value = c->is_value ? (uint8_t)c->value : X86_NOREG,
 	    .flags = (uint8_t)((c->m.seg == X86_FS ? SITE_FS : 0) |
 			       (c->m.addr32 ? SITE_ADDR32 : 0) |
-			       (c->rcx_spilled ? SITE_RCX_SPILLED : 0) |
 			       (c->is_gather ? SITE_GATHER : 0) |
-			       (c->r10_spilled ? SITE_R10_SPILLED : 0)),
+			       (c->r10_spilled ? SITE_SPILLED : 0)),
 	    .temp = {w->temp[0], w->temp[1]},
+	    .flags_saved = w->flags_saved,
 	};
 	return number;
-}
-
-/* rcx = value - shadow, without a flag, and over a jump if that is 0. */
-static void compare_quietly(struct work *w, struct check *c)
-{
-	static const uint8_t jrcxz_5[2] = {0xe3, 5};
-	unsigned width = c->size == 8 ? 8 : 4, reg = X86_RCX;
-	int busy =
-	    c->value == X86_RCX || (address_regs(&c->m) & 1 << X86_RCX) != 0;
-
-	if (busy) {
-		take_temp(w, 0, 0);
-		reg = take_temp(w, 1, 0);
-	} else {
-		hold_rcx(w);
-	}
-	emit_rm(&w->hot, load_by_size[c->size], width, reg,
-		shadow_of(plus(c->m, c->at)));
-	emit_r(&w->hot, EMIT_NOT, width, reg);
-	if (busy)
-		hold_rcx(w);
-	emit_rm(&w->hot, EMIT_LEA, width, X86_RCX,
-		x86_mem_index(reg, c->value, 0, 1));
-	emit_bytes(&w->hot, jrcxz_5, sizeof jrcxz_5);
-	c->rcx_spilled = 1;
 }
 
 static void put_check(struct work *w, struct check *c)
 {
 	c->cold = take_cold(w, COLD_LEN);
-	if (c->flags_live) {
-		compare_quietly(w, c);
-		emit_jmp(&w->hot, (uint64_t)c->cold);
-	} else {
-		emit_rm(&w->hot, EMIT_CMP, c->size, c->value,
-			shadow_of(plus(c->m, c->at)));
-		emit_jcc(&w->hot, X86_CC_NE, (uint64_t)c->cold);
-		c->rcx_spilled = w->rcx_held;
-	}
+	if (c->flags_live)
+		put_save_flags(w);
+	emit_rm(&w->hot, EMIT_CMP, c->size, c->value,
+		shadow_of(plus(c->m, c->at)));
+	emit_jcc(&w->hot, X86_CC_NE, (uint64_t)c->cold);
 }
 
 static struct x86_buf cold_at(uint8_t *at)
@@ -273,14 +277,6 @@ static void cold_end(struct x86_buf *b, uint64_t back)
 		engine_die("no room for a check");
 }
 
-/* It was given back meanwhile, where the check succeeds. */
-static void cold_rcx(const struct work *w, const struct check *c,
-		     struct x86_buf *b)
-{
-	if (c->rcx_spilled && !w->rcx_held)
-		emit_rm(b, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
-}
-
 /* Behind a miss: value = what the shadow holds now; back to here. */
 static void cold_load(struct work *w, struct check *c)
 {
@@ -288,7 +284,6 @@ static void cold_load(struct work *w, struct check *c)
 	unsigned width = c->size == 8 ? 8 : 4;
 
 	cold_ask(w, c, &b);
-	cold_rcx(w, c, &b);
 	emit_rm(&b, load_by_size[c->size], width, c->value, shadow_of(c->m));
 	cold_end(&b, emit_pc(&w->hot));
 }
@@ -311,17 +306,7 @@ static void cold_on(struct work *w, struct check *c)
 	struct x86_buf b = cold_at(c->cold);
 
 	cold_ask(w, c, &b);
-	cold_rcx(w, c, &b);
 	cold_end(&b, emit_pc(&w->hot));
-}
-
-/* rcx is the program's again, if it or a later one wants it. */
-static void settle_rcx(struct work *w)
-{
-	if (w->rcx_held && w->used_ahead[w->k] & 1 << X86_RCX) {
-		give_back_rcx(w);
-		point_borrowed(w);
-	}
 }
 
 /* temp = [m], checked. */
@@ -334,7 +319,6 @@ static unsigned load_temp(struct work *w, struct x86_mem m, unsigned size,
 	c.value = take_temp(w, 0, 0);
 	emit_rm(&w->hot, load_by_size[size], size == 8 ? 8 : 4, c.value, m);
 	put_check(w, &c);
-	settle_rcx(w);
 	cold_load(w, &c);
 	return c.value;
 }
@@ -359,8 +343,7 @@ static int is_simple_load(const struct work *w)
 	    (space == X86_SPACE_LEGACY + 1 &&
 	     (op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf));
 
-	if (!known || w->flags_live[w->k] != 0 || x->reg == x->base ||
-	    x->reg == x->index)
+	if (!known || x->reg == x->base || x->reg == x->index)
 		return 0;
 	return !(op == 0x8a && x->rex == 0 && x->reg >= 4); /* ah */
 }
@@ -370,7 +353,8 @@ static void put_simple_load(struct work *w, struct x86_mem m)
 	struct check c = {.m = m,
 			  .size = w->i->x.row->mem_size,
 			  .whole = w->i->x.row->mem_size,
-			  .value = w->i->x.reg};
+			  .value = w->i->x.reg,
+			  .flags_live = w->flags_live[w->k] != 0};
 
 	put_copy(w);
 	put_check(w, &c);
@@ -394,17 +378,15 @@ static void put_big_load(struct work *w, struct x86_mem m, unsigned whole)
 		emit_rm(&w->hot, size == 2 ? EMIT_MOVZX16 : EMIT_MOV,
 			size == 8 ? 8 : 4, t, plus(m, at));
 		put_check(w, &c[n]);
-		if (address_regs(&m) & 1 << X86_RCX)
-			settle_rcx(w);
 		at += size;
 		if (n % 4 == 3) { /* pieces are short */
 			piece_end(w, 0);
 			piece_begin(w);
 		}
 	}
-	settle_rcx(w);
 	while (n-- > 0)
 		cold_on(w, &c[n]);
+	settle_for_insn(w);
 	put_shadowed(w);
 }
 
@@ -422,6 +404,7 @@ static void put_load(struct work *w, struct x86_mem m)
 		return;
 	}
 	t = load_temp(w, m, x->row->mem_size, w->flags_live[w->k] != 0);
+	settle_for_insn(w);
 	if (!way_takes_register(x) ||
 	    x86_put_register(&w->hot, w->g->bytes + w->i->off, x, t) < 0)
 		put_shadowed(w);
@@ -484,7 +467,7 @@ static void put_zmm(struct x86_buf *b, int32_t disp, unsigned zmm)
 static void put_gather(struct work *w, struct x86_mem m)
 {
 	const struct x86_insn *x = &w->i->x;
-	struct check c = {.m = m, .is_gather = 1, .rcx_spilled = w->rcx_held};
+	struct check c = {.m = m, .is_gather = 1};
 	unsigned t = take_temp(w, 0, 0);
 	struct x86_buf b;
 
@@ -517,6 +500,7 @@ static void put_update(struct work *w, struct x86_mem m)
 	unsigned size = x->row->mem_size;
 	unsigned t = load_temp(w, m, size, w->flags_live[w->k] != 0);
 
+	settle_for_insn(w);
 	if (x86_put_register(&w->hot, w->g->bytes + w->i->off, x, t) == 0) {
 		emit_mr(&w->hot, EMIT_MOV, size, m, t);
 		emit_mr(&w->hot, EMIT_MOV, size, shadow_of(m), t);
@@ -541,7 +525,6 @@ static void check_old(struct work *w, struct x86_mem m, unsigned value,
 			  .is_value = 1};
 
 	put_check(w, &c);
-	settle_rcx(w);
 	cold_on(w, &c);
 }
 
@@ -553,6 +536,8 @@ static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
 	int from_imm = x->opcode >= 0x80 && x->opcode <= 0x83;
 	int64_t imm = x86_imm(w->g->bytes + w->i->off, x);
 
+	if (w->flags_live[w->k] != 0) /* inc and dec leave the carry alone */
+		put_save_flags(w);
 	if (how == LOCK_INC || how == LOCK_DEC)
 		emit_set(&w->hot, t, how == LOCK_INC ? 1 : ~0ull);
 	else if (from_imm)
@@ -564,6 +549,7 @@ static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
 	emit_plain(&w->hot, EMIT_LOCK);
 	emit_mr(&w->hot, EMIT_XADD, size, m, t);
 	check_old(w, m, t, 0);
+	settle_for_insn(w);
 	put_shadowed(w);
 }
 
@@ -584,6 +570,8 @@ static void put_locked(struct work *w, struct x86_mem m)
 	unsigned size = x->row->mem_size, t;
 	enum way_lock how = way_lock_of(x);
 
+	if (how != LOCK_INC && how != LOCK_DEC)
+		settle_for_insn(w);
 	switch (how) {
 	case LOCK_XCHG:
 		t = take_temp(w, 0, 0);
@@ -640,23 +628,14 @@ static void put_push_reg(struct work *w)
 static void put_pop(struct work *w)
 {
 	unsigned reg = opcode_reg(&w->i->x);
-	int live = w->flags_live[w->k] != 0;
 	struct check c = {.m = top(),
 			  .size = 8,
 			  .whole = 8,
 			  .value = reg,
-			  .flags_live = live};
+			  .flags_live = w->flags_live[w->k] != 0};
 
-	if (live && reg == X86_RCX) {
-		unsigned t = load_temp(w, top(), 8, 1);
-
-		emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, 8));
-		emit_rr(&w->hot, EMIT_MOV, 8, X86_RCX, t);
-		return;
-	}
 	emit_rm(&w->hot, EMIT_MOV, 8, reg, top());
 	put_check(w, &c);
-	settle_rcx(w);
 	cold_load(w, &c);
 	emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, 8));
 }
@@ -678,12 +657,10 @@ static int reaches(struct work *w, const struct x86_mem *m)
 	       (!m->addr32 && emit_reaches(&w->hot, 256, (uint64_t)m->disp));
 }
 
-/* inc and dec leave the carry alone, which the check would not. */
-static int keeps_a_live_flag(const struct work *w)
+static int is_checked(enum way way)
 {
-	enum way_lock how = way_lock_of(&w->i->x);
-
-	return (how == LOCK_INC || how == LOCK_DEC) && w->flags_live[w->k] != 0;
+	return way == WAY_LOAD || way == WAY_SOME || way == WAY_UPDATE ||
+	       way == WAY_LOCKED;
 }
 
 static void put_by_way(struct work *w, enum way way)
@@ -691,6 +668,8 @@ static void put_by_way(struct work *w, enum way way)
 	const struct x86_insn *x = &w->i->x;
 	struct x86_mem m = x86_mem_of(x, w->pc);
 
+	if (!is_checked(way)) /* else behind the check */
+		settle_for_insn(w);
 	switch (way) {
 	case WAY_LOAD:
 		put_load(w, m);
@@ -744,9 +723,9 @@ void put_mirrored(struct work *w)
 	enum way way = way_of(w->g->bytes + w->i->off, &w->i->x);
 	struct x86_mem m = x86_mem_of(&w->i->x, w->pc);
 
-	if (way != WAY_NONE && w->i->x.is_mem &&
-	    (!reaches(w, &m) || (way == WAY_LOCKED && keeps_a_live_flag(w)))) {
+	if (way != WAY_NONE && w->i->x.is_mem && !reaches(w, &m)) {
 		put_give_back(w);
+		put_settle_flags(w, X86_FLAGS_STATUS);
 		put_leave(w, w->pc, EXIT_STEP);
 		return;
 	}
@@ -775,21 +754,18 @@ void put_mirrored_call(struct work *w, uint64_t target)
 void put_mirrored_ret(struct work *w)
 {
 	uint64_t drop = (uint16_t)x86_imm(w->g->bytes + w->i->off, &w->i->x);
-	static const uint8_t jrcxz_5[2] = {0xe3, 5};
-	struct check c = {.m = top(), .size = 8, .whole = 8, .value = X86_R10};
+	struct check c = {.m = top(),
+			  .size = 8,
+			  .whole = 8,
+			  .value = X86_R10,
+			  .r10_spilled = 1};
 
 	put_give_back(w);
+	put_save_flags(w);
 	put_spills(w);
 	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10, top());
-	point(w, SIDE_R10);
-	c.cold = take_cold(w, COLD_LEN);
-	emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, shadow_of(top()));
-	point(w, SIDE_R10 | SIDE_RCX);
-	emit_r(&w->hot, EMIT_NOT, 8, X86_RCX);
-	emit_rm(&w->hot, EMIT_LEA, 8, X86_RCX,
-		x86_mem_index(X86_RCX, X86_R10, 0, 1));
-	emit_bytes(&w->hot, jrcxz_5, sizeof jrcxz_5);
-	emit_jmp(&w->hot, (uint64_t)c.cold);
+	point(w, SIDE_R10 | SIDE_SAVED);
+	put_check(w, &c);
 	cold_load(w, &c);
 	emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP,
 		x86_mem_at(X86_RSP, (int64_t)(drop + 8)));
@@ -804,26 +780,26 @@ void put_mirrored_indirect(struct work *w, int is_call)
 
 	put_give_back(w);
 	if (x->is_mem && !reaches(w, &m)) {
+		put_settle_flags(w, X86_FLAGS_STATUS);
 		put_leave(w, w->pc, EXIT_STEP);
 		return;
 	}
+	put_save_flags(w);
 	if (x->is_mem) {
 		w->used_ahead[w->k] |= 1 << X86_R10;
 		t = load_temp(w, m, 8, 1);
-		give_back_rcx(w);
-		point_borrowed(w);
 	}
 	put_spills(w);
 	if (t != X86_R10)
 		emit_rr(&w->hot, EMIT_MOV, 8, X86_R10, t);
-	point_reg(w, x->is_mem ? SIDE_R10 | SIDE_REG : SIDE_R10,
+	point_reg(w, SIDE_SAVED | SIDE_R10 | (x->is_mem ? SIDE_REG : 0),
 		  x->is_mem ? t : 0);
 	give_back_temp(w, 1);
 	give_back_temp(w, 0);
-	point(w, SIDE_R10);
+	point(w, SIDE_SAVED | SIDE_R10);
 	if (is_call) {
 		emit_set(&w->hot, X86_RCX, w->pc + x->len);
-		point(w, SIDE_R10 | SIDE_RCX);
+		point(w, SIDE_SAVED | SIDE_R10 | SIDE_RCX);
 		put_push(w, X86_RCX);
 	}
 	put_look_up(w);

@@ -65,15 +65,26 @@ static const uint8_t greg_of[16] = {
     GREG_R12, GREG_R13, GREG_R14, GREG_R15,
 };
 
-static void restore_flags(const struct vcpu *v, int64_t *gregs)
+/* rflags with the status flags as lahf and seto have put them into rax. */
+static uint64_t with_flags(uint64_t rflags, uint64_t rax)
 {
 	enum { AH_FLAGS = 0xd5, OF = 0x800 }; /* SF ZF AF PF CF */
-	int64_t rax = gregs[GREG_RAX];
 	/* What seto made of it, or the addition that gives it back. */
 	int overflow = (rax & 0xff) == 1 || (rax & 0xff) == 0x80;
 
-	gregs[GREG_EFL] &= ~(int64_t)(AH_FLAGS | OF);
-	gregs[GREG_EFL] |= (rax >> 8 & AH_FLAGS) | (overflow ? OF : 0);
+	rflags &= ~(uint64_t)(AH_FLAGS | OF);
+	return rflags | (rax >> 8 & AH_FLAGS) | (overflow ? OF : 0);
+}
+
+void engine_restore_flags(struct vcpu *v)
+{
+	v->rflags = with_flags(v->rflags, v->saved_flags);
+}
+
+static void restore_flags(const struct vcpu *v, int64_t *gregs)
+{
+	gregs[GREG_EFL] = (int64_t)with_flags((uint64_t)gregs[GREG_EFL],
+					      (uint64_t)gregs[GREG_RAX]);
 	gregs[GREG_RAX] = (int64_t)v->spill[SPILL_ANY];
 }
 
@@ -82,10 +93,19 @@ static void apply(const struct vcpu *v, const struct place *p, int64_t *gregs)
 	unsigned what = p->point.what;
 	uint64_t pc = p->pc;
 
+	if ((what & SIDE_SAVED) == SIDE_SAVED) {
+		what &= ~(unsigned)SIDE_SAVED;
+		gregs[GREG_EFL] = (int64_t)with_flags((uint64_t)gregs[GREG_EFL],
+						      v->saved_flags);
+	}
 	if (what & SIDE_NEXT)
 		pc += p->guest_len;
-	if (what & SIDE_TARGET)
+	if (what & SIDE_TARGET) {
 		pc = (uint64_t)gregs[GREG_R10];
+		if (v->tape)
+			gregs[GREG_EFL] = (int64_t)with_flags(
+			    (uint64_t)gregs[GREG_EFL], v->saved_flags);
+	}
 	if (what & SIDE_PC)
 		pc = p->point_pc;
 	if (what & SIDE_R10)

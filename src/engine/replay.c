@@ -472,6 +472,8 @@ static int leave(struct replay *r, int near)
 		if (v->budget == 0)
 			v->budget--;
 		return -1;
+	case EXIT_DEAD:
+		return -1;
 	case EXIT_STRING:
 		return leave_string(r);
 	case EXIT_SYSCALL:

@@ -43,7 +43,7 @@ void piece_begin(struct work *w)
 	w->piece_at = w->side_at;
 	w->points = 0;
 	w->side_at += 2;
-	if (w->temp[0] != X86_NOREG || w->rcx_held)
+	if (w->temp[0] != X86_NOREG || w->flags_saved)
 		point_borrowed(w);
 }
 
@@ -496,6 +496,10 @@ static void put_insn(struct work *w)
 	}
 	if (treat != TREAT_CALL && treat != TREAT_RET)
 		put_give_back(w);
+	if (treat == TREAT_CALL || treat == TREAT_JMP)
+		put_settle_flags(w, w->flags_behind);
+	else if (treat < TREAT_RET || treat > TREAT_CALL_IND)
+		put_settle_flags(w, X86_FLAGS_STATUS);
 	if (treat == TREAT_JCC || treat == TREAT_LOOP ||
 	    (treat >= TREAT_JMP && treat <= TREAT_CALL_IND))
 		put_branch(w, x86_is_direct(&w->i->x)
@@ -519,14 +523,54 @@ static void put_flags_back(struct work *w)
 
 /* -- What an instrument planned -------------------------------------------- */
 
+/* What of the flags is live where a direct branch goes. Code that may change
+ * unseen is not asked. */
+static struct x86_live live_at(struct work *w, uint64_t target)
+{
+	enum { LOOK = 64, INSNS = 8 };
+	struct x86_live want = {0, X86_FLAGS_STATUS}, all = x86_live_all();
+	uint8_t bytes[LOOK];
+	struct x86_text text = {.bytes = bytes, .pc = target};
+
+	if (!is_taped(w->e) || w->e->replays || !w->looks_ahead)
+		return all;
+	text.len = LOOK - guest_copy(bytes, (const void *)target, LOOK);
+	all.flags = x86_live_ahead(&text, target, want, INSNS, 0, 0).flags;
+	return all;
+}
+
+/* Behind the last instruction. */
+static struct x86_live live_behind(struct work *w)
+{
+	const struct guest_block *g = w->g;
+	const struct guest_insn *i = &g->insns[g->n - 1];
+	uint64_t pc = g->pc + i->off;
+
+	if (i->treat == TREAT_STEP)
+		return x86_live_all();
+	if (i->treat == TREAT_JMP || i->treat == TREAT_CALL)
+		return live_at(w, x86_target(g->bytes + i->off, &i->x, pc));
+	return i->treat < TREAT_JMP ? live_at(w, g->pc + g->len)
+				    : x86_live_all();
+}
+
+static struct x86_live live_taken(struct work *w, const struct guest_insn *i)
+{
+	if (i->treat != TREAT_JCC && i->treat != TREAT_LOOP)
+		return x86_live_all();
+	return live_at(
+	    w, x86_target(w->g->bytes + i->off, &i->x, w->g->pc + i->off));
+}
+
 /* Counting shows a handler the flags as they are when an instruction faults;
  * recording only those that the program itself will look at. */
 static void find_live(struct work *w)
 {
-	struct x86_live live = x86_live_all();
+	struct x86_live live = live_behind(w);
 	unsigned how = is_taped(w->e) ? 0 : X86_LIVE_AT_FAULTS;
 	uint16_t used = 0;
 
+	w->flags_behind = live.flags & X86_FLAGS_STATUS;
 	for (unsigned k = w->g->n; k-- > 0;) {
 		const struct guest_insn *i = &w->g->insns[k];
 
@@ -535,7 +579,7 @@ static void find_live(struct work *w)
 			used = X86_LIVE_GPRS;
 		} else {
 			live =
-			    x86_live_before(&i->x, live, x86_live_all(), how);
+			    x86_live_before(&i->x, live, live_taken(w, i), how);
 			if (i->treat == TREAT_JCC || i->treat == TREAT_LOOP)
 				used = 0; /* a run ends */
 			used |= (uint16_t)(i->x.gpr_read | i->x.gpr_write);
@@ -613,7 +657,7 @@ static void put_budget(struct work *w)
 		emit_mi(&w->hot, EMIT_SUB, 8, at, 1);
 		w->counted = emit_pc(&w->hot);
 		emit_jcc8_label(&w->hot, X86_CC_NS, &go_on);
-		put_leave(w, w->g->pc, EXIT_BUDGET);
+		put_leave(w, w->g->pc, EXIT_DEAD);
 		emit_bind(&w->hot, &go_on);
 	}
 	piece_end(w, 0);
@@ -662,6 +706,11 @@ static uint64_t put_lead(struct work *w, uint64_t pc)
 	point(w, SIDE_TARGET | SIDE_R10);
 	emit_rm(b, EMIT_MOV, 8, X86_R10, spill(SPILL_R10));
 	piece_end(w, 0);
+	if (w->wants_flags) {
+		piece_begin(w);
+		put_restore_flags(w);
+		piece_end(w, 0);
+	}
 	return entry;
 }
 
@@ -761,6 +810,7 @@ static void put_all(struct work *w)
 	if (last < TREAT_JMP || last == TREAT_TRAP) {
 		piece_begin(w);
 		put_give_back(w);
+		put_settle_flags(w, w->flags_behind);
 		put_jmp(w, g->pc + g->len);
 		piece_end(w, 0);
 	}
@@ -832,8 +882,8 @@ static unsigned block_flags(const struct engine *e,
 	return flags;
 }
 
-/* What instruments want in front of the block. */
-static void put_front(struct work *w, struct plan *plan)
+/* What instruments want to know of the block. */
+static void look(struct work *w, struct plan *plan)
 {
 	struct engine *e = w->e;
 
@@ -847,7 +897,7 @@ static void put_front(struct work *w, struct plan *plan)
 	if (!w->plan && !is_taped(e))
 		return;
 	find_live(w);
-	put_budget(w);
+	w->wants_flags = e->flags & WIRE_RUN_RECORD && w->flags_live[0] != 0;
 }
 
 uint32_t translate(struct engine *e, const struct translate_how *how)
@@ -875,11 +925,14 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	block_form(&g, how->pc, &form);
 	if (e->tapes)
 		w.epoch = tape_code(e, how->pc, g.bytes, g.seen);
+	w.looks_ahead = how->kind == BLOCK_LIVE;
+	look(&w, &plan);
 	begin(&w);
 	if (how->indirect)
 		lead = put_lead(&w, how->pc);
 	entry = emit_pc(&w.hot);
-	put_front(&w, &plan);
+	if (w.plan || is_taped(e))
+		put_budget(&w);
 	plain = emit_pc(&w.hot);
 	if (how->kind == BLOCK_CHECKED || w.epoch != 0)
 		put_check(&w, how->kind == BLOCK_CHECKED);
@@ -895,6 +948,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	b->seen_len = (uint16_t)g.seen;
 	b->n_insns = (uint16_t)g.n;
 	b->state = (uint8_t)how->kind;
+	b->wants_flags = w.wants_flags;
 	if (!how->lonely)
 		cache_insert(e->cache, number);
 	room -= w.region->cold - w.region->hot;
@@ -908,6 +962,7 @@ int translate_indirect(struct engine *e, struct block *b)
 {
 	struct work w = {.e = e,
 			 .temp = {X86_NOREG, X86_NOREG},
+			 .wants_flags = b->wants_flags,
 			 .region = &e->cache->regions[b->region]};
 	uint64_t entry;
 	uint32_t number;

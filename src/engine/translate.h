@@ -48,6 +48,8 @@ enum {		     /* what */
        SIDE_UNPUSH = 16, /* rsp + 8 */
        SIDE_NEXT = 32,	 /* pc is behind the instruction */
        SIDE_TARGET = 64, /* pc is what r10 holds */
+       /* The status flags are in vcpu.saved_flags: */
+       SIDE_SAVED = SIDE_NEXT | SIDE_TARGET,
        SIDE_FLAGS = 128, /* the status flags are in ah and al, as lahf and
 			  * seto put them; rax is in spill[SPILL_ANY] */
 };

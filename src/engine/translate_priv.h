@@ -33,7 +33,10 @@ struct work {
 	uint16_t used_ahead[BLOCK_MAX]; /* general registers, in the same run */
 	uint8_t temp[TEMP_MAX];		/* borrowed: X86_NOREG, or which */
 	uint8_t once;			/* of them: for this instruction only */
-	uint8_t rcx_held;		/* rcx is borrowed, too */
+	uint8_t flags_saved;		/* in the vcpu: put_settle_flags() */
+	uint8_t wants_flags;		/* of the block */
+	uint8_t looks_ahead;		/* the code around does not change */
+	uint16_t flags_behind;		/* live, if it goes straight on */
 	uint8_t branches;		/* what is put is a branch's exit */
 	uint8_t lonely;			/* none of its exits is ever linked */
 	uint64_t counted;		/* of the block */
@@ -77,6 +80,11 @@ void put_mirrored_ret(struct work *w);
 void put_mirrored_indirect(struct work *w, int is_call);
 /* Before control may leave: registers that were borrowed are given back. */
 void put_give_back(struct work *w);
+/* Flags may be saved while the program does not look at them. It is about to:
+ * they are restored, if any of `live` is of interest. */
+void put_settle_flags(struct work *w, unsigned live);
+/* Wherever they are: from the vcpu. */
+void put_restore_flags(struct work *w);
 /* A piece begins: what is borrowed is so still. */
 void point_borrowed(struct work *w);
 

@@ -51,7 +51,9 @@
 #define VCPU_EPOCH  VCPU_GS_AT(280)
 #define VCPU_COUNT  VCPU_GS_AT(288)
 #define VCPU_GATHER VCPU_GS_AT(296)
-#define VCPU_CELLS  VCPU_GS_AT(368)
+#define VCPU_SAVED  VCPU_GS_AT(368)
+#define VCPU_RAX    VCPU_GS_AT(376)
+#define VCPU_CELLS  VCPU_GS_AT(384)
 
 #ifndef __ASSEMBLER__
 
@@ -78,6 +80,7 @@ enum vcpu_exit {
 	EXIT_STATE,    /* .pc: likewise, all registers */
 	EXIT_STRING,   /* .pc: a string instruction, to be done */
 	EXIT_TRAP,     /* .pc: one that does not go on (replay) */
+	EXIT_DEAD,     /* as EXIT_BUDGET; the status flags mean nothing */
 	EXIT_MAX
 };
 
@@ -128,9 +131,12 @@ struct vcpu {
 	uint64_t count_end; /* vcpu_count() when the budget is 0 */
 	/* Of a gather that is checked: mask, and the register of indices. */
 	uint64_t gather[1 + 8];
+	uint64_t saved_flags; /* as lahf and seto put them into ah, al */
+	uint64_t saved_rax;   /* for a moment */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
+	uint32_t flags_dead;	 /* the status flags mean nothing just now */
 	struct tape *tape;	 /* in the slot; NULL: it is not recorded */
 	struct sighand *sighand; /* shared by threads: dispositions */
 	uint64_t mask;		 /* the program's signal mask */
@@ -194,6 +200,8 @@ VCPU_AT(fs_base, VCPU_FS);
 VCPU_AT(epoch, VCPU_EPOCH);
 VCPU_AT(count_end, VCPU_COUNT);
 VCPU_AT(gather, VCPU_GATHER);
+VCPU_AT(saved_flags, VCPU_SAVED);
+VCPU_AT(saved_rax, VCPU_RAX);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 

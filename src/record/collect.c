@@ -111,7 +111,8 @@ static void put_key(struct vcpu *v)
 	uint8_t *at;
 
 	get_state(v, &key.state);
-	at = put_begin(v->engine, &t->ring, WIRE_REC_KEY, 0,
+	at = put_begin(v->engine, &t->ring, WIRE_REC_KEY,
+		       v->flags_dead ? WIRE_KEY_NO_FLAGS : 0,
 		       (uint32_t)sizeof key + len);
 	if (!at)
 		return;
@@ -424,22 +425,14 @@ int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
 		      (uint32_t)(address + WIRE_SHADOW_SKEW), len);
 }
 
-static uint64_t reg_at_site(const struct vcpu *v, const struct site *s,
-			    unsigned reg)
-{
-	if (reg == X86_RCX && s->flags & SITE_RCX_SPILLED)
-		return v->spill[SPILL_RCX];
-	return v->gpr[reg];
-}
-
 static uint64_t address_at_site(const struct vcpu *v, const struct site *s)
 {
 	uint64_t address = (uint64_t)s->disp;
 
 	if (s->base < 16)
-		address += reg_at_site(v, s, s->base);
+		address += v->gpr[s->base];
 	if (s->index < 16)
-		address += reg_at_site(v, s, s->index) << s->scale;
+		address += v->gpr[s->index] << s->scale;
 	return s->flags & SITE_ADDR32 ? (uint32_t)address : address;
 }
 
@@ -486,10 +479,12 @@ static void undo_site(struct vcpu *v, const struct site *s)
 		v->gpr[s->temp[0]] = v->spill[SPILL_ANY];
 	if (s->temp[1] < 16)
 		v->gpr[s->temp[1]] = v->spill[SPILL_MORE];
-	if (s->flags & SITE_RCX_SPILLED)
+	if (s->flags & SITE_SPILLED) {
 		v->gpr[X86_RCX] = v->spill[SPILL_RCX];
-	if (s->flags & SITE_R10_SPILLED)
 		v->gpr[X86_R10] = v->spill[SPILL_R10];
+	}
+	if (s->flags_saved)
+		engine_restore_flags(v);
 	v->pc = s->pc;
 	v->exit_reason = EXIT_STEP; /* it faults, probably */
 }
@@ -504,7 +499,7 @@ int tape_miss(struct vcpu *v)
 	if (v->held && v->budget > 0)
 		vcpu_set_budget(v, 0);
 	if (s->value != X86_NOREG) {
-		uint64_t value = reg_at_site(v, s, s->value);
+		uint64_t value = v->gpr[s->value];
 
 		put_raw(v, s->pc, index, &value, s->size);
 		memcpy(shadow_at(v, address), &value, s->size);

@@ -126,6 +126,10 @@ enum {			 /* info of END */
        WIRE_END_STOP,	 /* recording was stopped; the thread goes on */
 };
 
+enum {			      /* info of KEY */
+       WIRE_KEY_NO_FLAGS = 1, /* CF PF AF ZF SF OF mean nothing here: the
+			       * program will not look at them */
+};
 struct wire_rec_key {
 	uint64_t count; /* absolute */
 	uint64_t epoch; /* code of serial numbers up to this is seen */
