@@ -290,6 +290,20 @@ int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
 	return total;
 }
 
+int64_t drain_one(struct drain *d, uint32_t ring, drain_sink *sink, void *ctx,
+		  struct hark_err *err)
+{
+	uint64_t bytes = d->bounds.bytes;
+	int64_t moved;
+
+	d->bounds.bytes = 0;
+	moved = visit_ring(d, ring, sink, ctx, err);
+	d->bounds.bytes = bytes;
+	if (moved > 0)
+		d->stats.bytes += (uint64_t)moved;
+	return moved;
+}
+
 void drain_sleep(struct drain *d, int64_t limit_ns)
 {
 	struct wire_control *c = d->base;

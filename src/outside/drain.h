@@ -53,6 +53,10 @@ void drain_bound(struct drain *d, const struct drain_bounds *b);
 int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
 		   struct hark_err *err);
 
+/* The same of one ring, and of all that it holds. */
+int64_t drain_one(struct drain *d, uint32_t ring, drain_sink *sink, void *ctx,
+		  struct hark_err *err);
+
 /* Sleeps until the target rings the bell or limit_ns has passed. */
 void drain_sleep(struct drain *d, int64_t limit_ns);
 

@@ -113,7 +113,8 @@ int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
 	door_init(&d, pid);
 	d.name = DOOR_STAYS;
 	d.fresh = 1;
-	d.geometry = how->recorder != NULL ? recorder_geometry() : NULL;
+	d.geometry =
+	    how->recorder != NULL ? recorder_geometry(how->recorder) : NULL;
 	if (door_add(&d, pid, err) == 0 &&
 	    refuse_executed(pid, &d.threads[0].seen, err) == 0 &&
 	    refuse_thread(pid, pid, &d.threads[0].seen, err) == 0) {

@@ -19,3 +19,13 @@ void limit_restore_files(const struct rlimit *was)
 	if (was->rlim_cur != RLIM_INFINITY)
 		setrlimit(RLIMIT_FSIZE, was);
 }
+
+rlim_t limit_of_files(void)
+{
+	struct rlimit was, most;
+
+	limit_lift_files(&was);
+	getrlimit(RLIMIT_FSIZE, &most);
+	limit_restore_files(&was);
+	return most.rlim_cur;
+}

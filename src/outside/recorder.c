@@ -7,6 +7,7 @@
  * that a hark that is killed has written nearly everything. */
 #include "outside/recorder.h"
 
+#include "outside/limit.h"
 #include "outside/recorder_priv.h"
 #include "outside/tracee.h"
 
@@ -39,12 +40,31 @@ enum {
 
 enum { END_NOT, END_WANTED, END_DONE };
 
-static const struct wire_geometry geometry = {
-    .max_threads = 4096, .n_slots = 1, .ring_chunks = 8, .chunk_size = 65536};
-
-const struct wire_geometry *recorder_geometry(void)
+/* As large as it may be. A channel is a file, though one in memory: where files
+ * are limited, and hark may not lift that, it has fewer rings, or (if even that
+ * would be too few) smaller ones. */
+static struct wire_geometry choose_geometry(void)
 {
-	return &geometry;
+	enum { FEW = 16, MARGIN = 1 << 20 };
+	struct wire_geometry g = {.max_threads = 4096,
+				  .n_slots = 1,
+				  .ring_chunks = 8,
+				  .chunk_size = 65536};
+	uint64_t most = limit_of_files(), ring = 8ull * 65536, n;
+
+	if (most < MARGIN + FEW * ring) {
+		g.chunk_size = 16384;
+		ring = 8ull * 16384;
+	}
+	n = most < 2 * MARGIN ? 1 : (most - MARGIN) / ring;
+	if (n < g.max_threads)
+		g.max_threads = (uint32_t)n;
+	return g;
+}
+
+const struct wire_geometry *recorder_geometry(const struct recorder *r)
+{
+	return &r->geometry;
 }
 
 static struct wire_recording *recording_of(const struct recorder_source *s)
@@ -65,6 +85,7 @@ static int64_t drain_source(struct recorder_source *s, uint64_t bytes)
 {
 	struct drain_bounds b = {.bytes = bytes, .end = stream_end};
 	struct hark_err err;
+	uint32_t most;
 	int64_t moved;
 
 	if (drain_base(s->drain) == NULL)
@@ -72,8 +93,8 @@ static int64_t drain_source(struct recorder_source *s, uint64_t bytes)
 	b.rings = __atomic_load_n(&recording_of(s)->n_rings, __ATOMIC_ACQUIRE);
 	if (b.rings == 0)
 		return 0;
-	s->n_rings =
-	    b.rings < geometry.max_threads ? b.rings : geometry.max_threads;
+	most = s->recorder->geometry.max_threads;
+	s->n_rings = b.rings < most ? b.rings : most;
 	drain_bound(s->drain, &b);
 	s->most = s->ring_bytes = 0;
 	moved = drain_pass(s->drain, stream_take, s, &err);
@@ -107,6 +128,7 @@ static struct pass look(struct recorder *r)
 		p.moved += drain_source(s, PASS_BYTES);
 		p.most = s->most > p.most ? s->most : p.most;
 		stream_cut_old(s, now);
+		stream_release(s);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return p;
@@ -177,10 +199,10 @@ static void sleep_deep(struct recorder *r, uint32_t turn)
 }
 
 /* So long that the busiest ring gets about a quarter full. */
-static int64_t next_nap(int64_t last, uint64_t most)
+static int64_t next_nap(const struct wire_geometry *g, int64_t last,
+			uint64_t most)
 {
-	const uint64_t quarter =
-	    (uint64_t)geometry.ring_chunks * geometry.chunk_size / 4;
+	const uint64_t quarter = (uint64_t)g->ring_chunks * g->chunk_size / 4;
 	int64_t ns;
 
 	if (most == 0)
@@ -194,6 +216,12 @@ static int64_t next_nap(int64_t last, uint64_t most)
 
 static void free_source(struct recorder_source *s)
 {
+	while (s->ready != NULL) {
+		struct press_job *next = s->ready->next;
+
+		press_job_free(s->recorder->press, s->ready);
+		s->ready = next;
+	}
 	for (uint32_t i = 0; s->streams != NULL && i < s->n_rings; i++)
 		press_job_free(s->recorder->press, s->streams[i].job);
 	drain_close(s->drain);
@@ -213,6 +241,7 @@ static void end_source(struct recorder_source *s)
 		continue;
 	for (uint32_t i = 0; i < s->n_rings; i++)
 		stream_end(s, i, 0);
+	stream_release(s);
 	if (drain_base(s->drain) != NULL)
 		r->lost += recording_of(s)->left_out;
 	r->lost += drain_stats(s->drain).lost;
@@ -250,7 +279,7 @@ static void *run(void *arg)
 		if (quiet > IDLE_AFTER) {
 			sleep_deep(r, turn);
 		} else {
-			ns = next_nap(ns, p.most);
+			ns = next_nap(&r->geometry, ns, p.most);
 			nap(r, turn, ns);
 		}
 	}
@@ -294,7 +323,8 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 	struct wire_recording *w = wire_recording_of(drain_base(d));
 
 	if (s != NULL)
-		s->streams = calloc(geometry.max_threads, sizeof *s->streams);
+		s->streams =
+		    calloc(r->geometry.max_threads, sizeof *s->streams);
 	if (s == NULL || s->streams == NULL || make_room(r) < 0) {
 		if (s != NULL)
 			free(s->streams);
@@ -384,6 +414,7 @@ int recorder_open(const struct recorder_plan *plan, struct recorder **out,
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	}
 	r->plan = *plan;
+	r->geometry = choose_geometry();
 	r->status = -1;
 	if (recorder_put_meta(plan, err) < 0 ||
 	    press_new(&press, &r->press, err) < 0) {

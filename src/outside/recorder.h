@@ -14,6 +14,8 @@
  * C3  Whatever happens here, programs go on: the file is given up, not they.
  * C4  A chunk that begins with a KEY says so in its header; no other KEY is
  *     in it.
+ * C5  Code is in the file before what a thread did with it: cut off anywhere,
+ *     a recording can be replayed to its end.
  *
  * All by the main thread, unless said otherwise. Hosted. */
 #ifndef OUTSIDE_RECORDER_H
@@ -47,7 +49,7 @@ int recorder_open(const struct recorder_plan *plan, struct recorder **out,
 int recorder_start(struct recorder *r, struct hark_err *err);
 
 /* What a channel for recording must look like. */
-const struct wire_geometry *recorder_geometry(void);
+const struct wire_geometry *recorder_geometry(const struct recorder *r);
 
 /* A program is held at its beginning; its channel is laid out. */
 int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,

@@ -38,16 +38,19 @@ struct recorder_source {
 	pid_t pid;
 	struct pair *pairs; /* owned */
 	uint32_t n_pairs, room_pairs;
-	struct file_text program; /* of its first process; then empty */
-	struct press_job *maps;	  /* owned: likewise; then NULL */
-	uint32_t heard;		  /* the bell */
-	uint32_t ring;		  /* that bytes come out of, in this pass */
-	uint64_t ring_bytes;	  /* so far */
-	uint64_t most;		  /* out of one ring */
+	struct file_text program;     /* of its first process; then empty */
+	struct press_job *maps;	      /* owned: likewise; then NULL */
+	struct press_job *ready;      /* owned: chunks of threads, for C5 ... */
+	struct press_job *last_ready; /* ... the last of them */
+	uint32_t heard;		      /* the bell */
+	uint32_t ring;		      /* that bytes come out of, in this pass */
+	uint64_t ring_bytes;	      /* so far */
+	uint64_t most;		      /* out of one ring */
 };
 
 struct recorder {
 	struct recorder_plan plan;
+	struct wire_geometry geometry;
 	struct press *press;		  /* owned */
 	pthread_mutex_t lock;		  /* over sources, and whoever drains */
 	struct recorder_source **sources; /* owned */
@@ -81,8 +84,10 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 		uint32_t len, struct hark_err *err);
 /* Nothing more comes; a drain_end. */
 void stream_end(void *ctx, uint32_t ring, int damaged);
-/* Chunks that wait too long for more bytes. */
+/* Chunks that wait too long for more bytes are ready. */
 void stream_cut_old(struct recorder_source *s, int64_t now_ns);
+/* C5: chunks that are ready go to the press, code first. */
+void stream_release(struct recorder_source *s);
 
 /* -- recorder_text.c: words -- */
 

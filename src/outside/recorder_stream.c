@@ -19,9 +19,9 @@
 
 enum {
 	CUT_BYTES = 1 << 20,
-	CUT_SOON_BYTES = 16 << 10,
+	CUT_SOON_BYTES = 4 << 10,
 	CUT_SOON_NS = 100000000, /* with at least so many */
-	CUT_NS = 1000000000,	 /* with any */
+	CUT_NS = 300000000,	 /* with any */
 };
 
 /* -- Records -- */
@@ -78,7 +78,9 @@ static struct wire_file_key key_of(const uint8_t *record, int first)
 
 /* -- Chunks -- */
 
-static void cut(struct recorder *r, struct stream *s)
+/* What a thread says waits until all code is there that it may speak of: what
+ * was translated before it ran is in another ring. */
+static void cut(struct recorder_source *src, struct stream *s)
 {
 	struct press_job *j = s->job;
 
@@ -88,7 +90,16 @@ static void cut(struct recorder *r, struct stream *s)
 	j->type = WIRE_CHUNK_DATA;
 	j->process = s->process;
 	j->thread = s->thread;
-	press_add(r->press, j);
+	if (s->kind == STREAM_PROCESS) {
+		press_add(src->recorder->press, j);
+		return;
+	}
+	j->next = NULL;
+	if (src->ready == NULL)
+		src->ready = j;
+	else
+		src->last_ready->next = j;
+	src->last_ready = j;
 }
 
 /* C1: without memory the file cannot be what it should. */
@@ -100,9 +111,11 @@ static void no_memory(struct recorder *r, struct stream *s)
 	r->lost++;
 }
 
-static void append(struct recorder *r, struct stream *s, const uint8_t *bytes,
-		   size_t len)
+static void append(struct recorder_source *src, struct stream *s,
+		   const uint8_t *bytes, size_t len)
 {
+	struct recorder *r = src->recorder;
+
 	if (len == 0 || s->kind == STREAM_BROKEN)
 		return;
 	if (s->job == NULL) {
@@ -112,23 +125,24 @@ static void append(struct recorder *r, struct stream *s, const uint8_t *bytes,
 	if (s->job == NULL || press_job_append(s->job, bytes, len) < 0)
 		no_memory(r, s);
 	else if (s->job->len >= CUT_BYTES)
-		cut(r, s);
+		cut(src, s);
 }
 
 /* C4. */
-static void at_key(struct recorder *r, struct stream *s, const uint8_t *record)
+static void at_key(struct recorder_source *src, struct stream *s,
+		   const uint8_t *record)
 {
 	int first = s->awaits_key;
 
 	s->awaits_key = 0;
 	if (!first)
-		cut(r, s);
+		cut(src, s);
 	if (s->job == NULL) {
-		s->job = press_job(r->press);
+		s->job = press_job(src->recorder->press);
 		s->since_ns = tracee_now_ns();
 	}
 	if (s->job == NULL) {
-		no_memory(r, s);
+		no_memory(src->recorder, s);
 		return;
 	}
 	s->job->has_key = 1;
@@ -144,7 +158,7 @@ void stream_cut_old(struct recorder_source *src, int64_t now_ns)
 		if (s->job != NULL && !s->awaits_key &&
 		    (age >= CUT_NS ||
 		     (age >= CUT_SOON_NS && s->job->len >= CUT_SOON_BYTES)))
-			cut(src->recorder, s);
+			cut(src, s);
 	}
 }
 
@@ -366,21 +380,21 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 		    record_len(bytes + at, len - at, s->kind == STREAM_THREAD);
 
 		if (n == 0 || !in_place(s, bytes[at], begun && at == 0)) {
-			append(src->recorder, s, bytes + from, at - from);
-			cut(src->recorder, s);
+			append(src, s, bytes + from, at - from);
+			cut(src, s);
 			break_stream(src->recorder, s, bytes + at, len - at);
 			return 0;
 		}
 		if (bytes[at] == WIRE_REC_KEY) {
-			append(src->recorder, s, bytes + from, at - from);
+			append(src, s, bytes + from, at - from);
 			from = at;
-			at_key(src->recorder, s, bytes + at);
+			at_key(src, s, bytes + at);
 		} else if (bytes[at] == WIRE_REC_MAP) {
 			see_map(src->recorder, s, bytes + at);
 		}
 		at += n;
 	}
-	append(src->recorder, s, bytes + from, at - from);
+	append(src, s, bytes + from, at - from);
 	return 0;
 }
 
@@ -389,8 +403,31 @@ void stream_end(void *ctx, uint32_t ring, int damaged)
 	struct recorder_source *src = ctx;
 	struct stream *s = &src->streams[ring];
 
-	cut(src->recorder, s);
+	cut(src, s);
 	if (damaged && s->kind != STREAM_BROKEN)
 		break_stream(src->recorder, s, NULL, 0);
 	*s = (struct stream){.kind = damaged ? STREAM_BROKEN : STREAM_NEW};
+}
+
+void stream_release(struct recorder_source *src)
+{
+	struct press_job *j = src->ready;
+	struct hark_err err;
+
+	for (uint32_t i = 0; j != NULL && i < src->n_rings; i++) {
+		struct stream *s = &src->streams[i];
+
+		if (s->kind != STREAM_PROCESS)
+			continue;
+		if (drain_base(src->drain) != NULL)
+			drain_one(src->drain, i, stream_take, src, &err);
+		cut(src, s);
+	}
+	src->ready = NULL;
+	while (j != NULL) {
+		struct press_job *next = j->next;
+
+		press_add(src->recorder->press, j);
+		j = next;
+	}
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@ static void set_up(void)
 	sigset_t chld;
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
+	chmod(dir, 01777);
 	snprintf(path, sizeof path, "%s/r.hark", dir);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
@@ -73,10 +75,10 @@ static struct recorder_source *join(struct recorder *r, struct play *out)
 	struct drain *d = NULL;
 
 	ck_assert_msg(drain_open(memfd_create("channel", MFD_CLOEXEC),
-				 recorder_geometry(), 1, &d, &err) == 0,
+				 recorder_geometry(r), 1, &d, &err) == 0,
 		      "%s", err.text);
 	ck_assert_int_eq(0, recorder_meet(r, getpid(), d, &s, &err));
-	*out = (struct play){recorder_geometry(), drain_base(d)};
+	*out = (struct play){recorder_geometry(r), drain_base(d)};
 	recorder_join(s, d);
 	return s;
 }
@@ -285,6 +287,59 @@ START_TEST(a_killed_writer_leaves_a_whole_beginning)
 }
 END_TEST
 
+/* C5. Each record of the thread comes after the code of the same number. */
+static _Noreturn void play_code(const struct play *p)
+{
+	struct play_ring own, threads[THREADS];
+	uint8_t code[64] = {0};
+
+	play_begin(p, 1, 0, &own, threads);
+	for (uint32_t n = 0; n < 30000; n++) {
+		memcpy(code + 1, &n, sizeof n);
+		if (play_put(&own, WIRE_REC_CODE, code, sizeof code) < 0 ||
+		    play_data(&threads[0], 200) < 0)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void count_code(struct play_reading *r, const struct file_chunk *c)
+{
+	for (size_t at = 0; at < c->len; at += 4u + c->bytes[at + 2])
+		r->next += c->bytes[at] == WIRE_REC_CODE;
+}
+
+START_TEST(code_is_in_the_file_before_what_ran_it)
+{
+	struct play_reading code = {0}, thread = {0};
+	struct recorder *rec = begin(0);
+	struct file_reader *f = NULL;
+	struct hark_err err = {0};
+	struct file_chunk c;
+	struct play p;
+	int status;
+	pid_t pid;
+
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_code(&p);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(0, status);
+	finish(rec, status);
+	ck_assert_int_eq(0, file_open(path, &f, &err));
+	while (file_next(f, &c, &err) == FILE_CHUNK) {
+		if (c.type == WIRE_CHUNK_DATA && c.thread == 0)
+			count_code(&code, &c);
+		if (c.type == WIRE_CHUNK_DATA && c.thread == 1)
+			play_read(&thread, c.bytes, c.len);
+		ck_assert_uint_le(thread.next, code.next);
+	}
+	ck_assert_uint_eq(30000, thread.next);
+	file_reader_close(f);
+}
+END_TEST
+
 /* -- Processes -- */
 
 START_TEST(processes_of_all_channels_are_numbered_in_one_file)
@@ -433,6 +488,30 @@ START_TEST(a_file_that_may_not_grow_stops_nobody)
 }
 END_TEST
 
+/* The channel is a file, too. */
+START_TEST(where_files_are_limited_there_are_fewer_rings)
+{
+	const struct rlimit small = {20 << 20, 20 << 20};
+	uint32_t *done = shared_numbers();
+	struct recorder *rec;
+	struct play p;
+	int status;
+	pid_t pid;
+
+	if (setrlimit(RLIMIT_FSIZE, &small) < 0 || setresuid(99, 99, 99) < 0)
+		return; /* whoever may not even do this may not lift it */
+	rec = begin(0);
+	ck_assert_uint_lt(recorder_geometry(rec)->max_threads, 100);
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_on(&p, 2000, 300, done);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(0, status);
+	ck_assert_int_eq(0, finish(rec, status).failed);
+}
+END_TEST
+
 /* -- The newest -- */
 
 START_TEST(a_ring_keeps_the_newest_segments_whole)
@@ -488,11 +567,13 @@ Suite *outside_recorder_suite(void)
 	tcase_add_test(t, what_was_said_is_in_the_file);
 	tcase_add_loop_test(t, a_killed_program_has_said_all_it_said, 0, 8);
 	tcase_add_loop_test(t, a_killed_writer_leaves_a_whole_beginning, 0, 3);
+	tcase_add_test(t, code_is_in_the_file_before_what_ran_it);
 	tcase_add_test(t, processes_of_all_channels_are_numbered_in_one_file);
 	tcase_add_test(t, a_ring_is_used_again_and_again);
 	tcase_add_loop_test(t, scribbles_end_one_stream_and_no_other, 0, 3);
 	tcase_add_test(t, who_finds_no_ring_is_counted);
 	tcase_add_test(t, a_file_that_may_not_grow_stops_nobody);
+	tcase_add_test(t, where_files_are_limited_there_are_fewer_rings);
 	tcase_add_test(t, a_ring_keeps_the_newest_segments_whole);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# timeout: 300
+# hark record: its file, and that no trouble with it is the program's trouble.
+. "$(dirname "$0")/lib.sh"
+plan 80
+
+# json FILE KEY: one value of hark info.
+json() {
+	"$HARK" info --json "$1" | python3 -c 'import json, sys
+print(json.load(sys.stdin)[sys.argv[1]])' "$2"
+}
+verified() {
+	timeout 100 "$HARK" verify "$1" 2>&1 | tail -n 1
+}
+GOOD=' 0 mismatches$'
+
+# -- The file, and what is said about it --
+
+umask 000
+try hark record -q -o a.hark sh -c 'echo out; echo err >&2; exit 7'
+is "the program's output, errors and status" "$out|$err|$status" "out|err|7"
+is "nobody else may read it" "$(stat -c %a a.hark)" 600
+umask 022
+try hark record -o b.hark /bin/true
+like "one line at the end" "$err" \
+	'^hark: b\.hark: [0-9]+ bytes, 1 process, 1 thread$'
+try hark info a.hark
+like "info: command" "$out" 'command +sh -c echo out'
+like "info: how it ended" "$out" 'ended +exit status 7'
+like "info: whole" "$out" 'complete +yes'
+is "info --json: complete" "$(json a.hark complete)" True
+is "info --json: status" "$(json a.hark exit_status)" 7
+is "info --json: not counted yet" "$(json a.hark instructions)" None
+like "info --json: bytes" "$(json a.hark bytes)" '^[1-9][0-9]+$'
+is "bytes are those of the file" "$(json a.hark bytes)" "$(stat -c %s a.hark)"
+like "it replays" "$(verified a.hark)" "$GOOD"
+ok "counting" "$HARK" verify --count a.hark
+like "then instructions are known" "$(json a.hark instructions)" '^[1-9]'
+like "and bits" "$(json a.hark bits_per_instruction)" '^[0-9]'
+try hark record -q -o c.hark bash -c '/bin/true; exec /bin/echo two'
+is "what is executed is recorded, too" "$out" two
+is "under numbers of their own" "$(json c.hark processes)" 4
+like "with their commands" "$("$HARK" info c.hark)" '/bin/echo two'
+like "all of them replay" "$(verified c.hark)" "$GOOD"
+try hark record -q --no-follow -o d.hark bash -c '/bin/true; exec /bin/echo two'
+is "--no-follow: executed programs run" "$out" two
+is "but are not recorded" "$(json d.hark processes)" 2
+like "the rest replays" "$(verified d.hark)" "$GOOD"
+hark record -q -o k1.hark -- bash -c 'for i in {1..3000}; do :; done'
+hark record -q --key-every 5000 -o k2.hark -- \
+	bash -c 'for i in {1..3000}; do :; done'
+ok "--key-every makes more key frames" test "$(json k2.hark key_frames)" -gt \
+	$(($(json k1.hark key_frames) + 3))
+like "and they replay" "$(verified k2.hark)" "$GOOD"
+
+# -- The shelf --
+
+try hark record -q /bin/echo 1
+try hark record -q /bin/echo 2
+is "names count" "$(cd "$HARK_DIR" && echo *.hark)" "echo-1.hark echo-2.hark"
+is "the directory is private" "$(stat -c %a "$HARK_DIR")" 700
+is "latest is the newest" "$(readlink "$HARK_DIR/latest")" echo-2.hark
+like "info takes it" "$("$HARK" info)" 'command +/bin/echo 2'
+try hark ls
+like "ls: the oldest first" "$out" \
+	'exit 0 +echo-1.hark +/bin/echo 1'$'\n''.*exit 0 +echo-2.hark'
+like "ls --json" "$("$HARK" ls --json | head -n 1)" '"name":"echo-1.hark"'
+ok "rm by name" "$HARK" rm echo-2.hark
+is "then another is the latest" "$(readlink "$HARK_DIR/latest")" echo-1.hark
+ok "rm the latest" "$HARK" rm latest
+is "then none is" "$(ls -A "$HARK_DIR")" ""
+echo precious >text.hark
+try hark rm text.hark
+is "rm removes nothing that is not hark's" "$status:$(cat text.hark)" \
+	125:precious
+ln -s a.hark link.hark
+try hark rm link.hark
+is "nor links" "$status:$(readlink link.hark)" 125:a.hark
+try hark record -q ./no/such
+is "a program that is not there leaves no file" \
+	"$status:$(ls -A "$HARK_DIR")" 127:
+
+# -- What is refused before the program starts --
+
+# refused NAME PATTERN OPTION...: 125, one line, and nothing was run.
+refused() {
+	local name=$1 pattern=$2
+
+	shift 2
+	rm -f ran
+	try hark record "$@" touch ran
+	if [ "$status" = 125 ] && [[ $err =~ $pattern ]] && [ ! -e ran ] &&
+		[ "$(wc -l <<<"$err")" = 1 ]; then
+		pass "$name"
+	else
+		fail "$name" "status $status: $err; $(ls -d ran 2>&1)"
+	fi
+}
+refused "a file that exists" 'File exists.*--force' -o a.hark
+: >victim
+ln -s "$PWD/victim" symlink.hark
+refused "a symbolic link" 'File exists' -o symlink.hark
+is "what it leads to is as it was" "$(stat -c %s victim)" 0
+refused "no such directory" 'No such file' -o no/such/f.hark
+mkdir open && chmod 777 open
+refused "a directory that everybody may write to" 'everybody' -o open/f.hark
+chmod 1777 open
+ok "but a sticky one will do" "$HARK" record -q -o open/f.hark /bin/true
+if [ "$(id -u)" = 0 ]; then
+	mkdir foreign && chown 12345 foreign
+	refused "a directory of another user" 'another user' -o foreign/f.hark
+else
+	skip "a directory of another user" "only root can make one"
+fi
+refused "a device" 'File exists' -o /dev/full
+refused "a bad size" 'size' --ring 5X -o x.hark
+refused "a bad number" 'number' --key-every 0 -o x.hark
+try hark record -p $$
+is "-p is refused" "$status" 125
+like "in one line" "$err" '^hark: record: -p is not possible yet'
+ok "--force replaces" "$HARK" record -q --force -o a.hark /bin/echo new
+like "what was there" "$("$HARK" info a.hark)" 'command +/bin/echo new'
+
+# -- Pipes --
+
+hark record -q -o - sh -c 'echo words; exit 3' 2>err.txt >piped.hark
+is "-o -: the program's status" $? 3
+is "its output goes to standard error" "$(cat err.txt)" words
+like "the recording is whole" "$(verified piped.hark)" "$GOOD"
+is "info reads it from a pipe" \
+	"$(cat piped.hark | "$HARK" info --json - | grep -c '"complete":true')" 1
+{ hark record -o - sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done
+	echo done' 2>err.txt || echo "status $?" >>err.txt; } | head -c 3000 >/dev/null
+is "a reader that goes away stops the recording, not the program" \
+	"$(grep -c 'Broken pipe; recording ends here' err.txt):$(
+		tail -n 1 err.txt)" 1:done
+
+# -- Full disks and limits --
+
+(
+	ulimit -Sf 60
+	hark record -o small.hark bash -c 'for i in {1..30000}; do :; done; exit 4'
+) 2>err.txt
+is "a file that may not grow: the program's status" $? 4
+is "one line" "$(wc -l <err.txt):$(grep -c 'recording ends here' err.txt)" 1:1
+is "what there is can be read" "$(json small.hark complete)" False
+if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk \
+	2>/dev/null; then
+	hark record -o disk/f.hark bash -c 'for i in {1..30000}; do :; done
+		exit 4' 2>err.txt
+	is "a full disk: the program's status" $? 4
+	is "one line about it" "$(wc -l <err.txt):$(grep -c 'No space' err.txt)" 1:1
+	is "what is there can be read" "$(json disk/f.hark complete)" False
+	umount disk
+else
+	skip "a full disk: the program's status" "cannot mount"
+	skip "one line about it" "cannot mount"
+	skip "what is there can be read" "cannot mount"
+fi
+
+# -- Sudden deaths --
+
+all=yes
+for i in 1 2 3 4 5 6; do
+	"$HARK" record -q -o dead$i.hark -- bash -c \
+		"(sleep 0.0$i; kill -9 \$\$) & while :; do :; done" 2>/dev/null
+	s=$?
+	v=$(verified dead$i.hark)
+	[[ $s = 137 && $v =~ $GOOD && $(json dead$i.hark complete) = True ]] ||
+		all="no. $i: status $s, $v"
+done 2>/dev/null
+is "programs that are killed: their recordings are whole, and replay" \
+	"$all" yes
+all=yes
+for i in 1 2 3 4 5 6; do
+	rm -f alive
+	"$HARK" record -q -o orphan$i.hark -- bash -c \
+		'for i in {1..60000}; do :; done; echo alive >alive' &
+	pid=$!
+	sleep 0.$((2 * i))
+	kill -9 $pid
+	wait $pid
+	for _ in {1..100}; do
+		[ ! -s alive ] || break
+		sleep 0.1
+	done
+	v=$(verified orphan$i.hark)
+	[[ $v =~ $GOOD && $(cat alive) = alive ]] || all="no. $i: $v"
+done 2>/dev/null
+is "hark is killed: programs go on, and what is written replays" "$all" yes
+"$HARK" record -q -o int.hark bash -c 'trap "echo got; exit 9" USR1
+	echo ready >ready; while :; do sleep 0.02; done' >out.txt &
+pid=$!
+for _ in {1..100}; do
+	[ ! -s ready ] || break
+	sleep 0.05
+done
+kill -USR1 $pid
+wait $pid
+is "a signal to hark is the program's" "$?:$(cat out.txt)" 9:got
+like "and its recording replays" "$(verified int.hark)" "$GOOD"
+begun=$SECONDS
+hark record -q -o back.hark sh -c 'sleep 20 </dev/null >/dev/null 2>&1 & echo $! >bg'
+ok "whoever stays behind does not keep hark" test $((SECONDS - begun)) -lt 10
+is "and lives" "$(kill -0 "$(cat bg)" && echo yes)" yes
+kill "$(cat bg)"
+like "what it did until then replays" "$(verified back.hark)" "$GOOD"
+
+# -- The newest --
+
+hark record -q --key-every 20000 --ring 40K -o ring.hark -- \
+	bash -c 'for i in {1..30000}; do :; done'
+is "--ring: the recording is whole" "$(json ring.hark complete)" True
+ok "and small" test "$(json ring.hark thread_bytes)" -le 45000
+ok "but not empty" test "$(json ring.hark key_frames)" -gt 0
+like "and replays" "$(verified ring.hark)" "$GOOD"
+
+# -- -D --
+
+sh -c 'echo $$ >pid1; exec "$HARK" record -q -D -o beside.hark -- \
+	sh -c "echo \$\$ >pid2"'
+for _ in {1..100}; do
+	[ "$(json beside.hark complete 2>/dev/null)" != True ] || break
+	sleep 0.05
+done
+is "-D: the program keeps the shell's number" "$(cat pid1)" "$(cat pid2)"
+like "and is recorded" "$(verified beside.hark)" "$GOOD"
+
+# -- Damage --
+
+head -c 5000 /dev/urandom >junk
+try hark info junk
+is "junk: one line, 125" "$status:$(wc -l <<<"$err"):$out" 125:1:
+size=$(stat -c %s c.hark)
+head -c $((size / 2)) c.hark >cut.hark
+is "half a recording can be read" "$(json cut.hark complete)" False
+like "and replays to there" "$(verified cut.hark)" "$GOOD"
+cp c.hark flip.hark
+printf '\xff' | dd of=flip.hark bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+try hark verify flip.hark
+is "a changed byte is noticed" "$status:$(wc -l <<<"$err")" 125:1
+like "and where" "$err" 'damaged at byte [0-9]+'
