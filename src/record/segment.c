@@ -96,16 +96,39 @@ enum {
 _Static_assert(offsetof(struct wire_rec_state, sigmask) / 8 == N_REGS,
 	       "names stand as registers do");
 
+/* The instructions from pc on, as far as only one can follow another; how
+ * many. */
+static unsigned straight_line(const struct segment *s, uint64_t pc,
+			      struct x86_insn insns[LOOK_AHEAD])
+{
+	unsigned n = 0;
+
+	while (n < LOOK_AHEAD) {
+		struct x86_insn *i = &insns[n];
+		uint8_t bytes[X86_MAX_LEN];
+		unsigned have = code_fetch(s->code, pc, bytes, sizeof bytes);
+
+		if (x86_decode(bytes, have, i) != X86_OK)
+			break;
+		n++;
+		pc += i->len;
+		if (i->row->flow == X86_JMP || i->row->flow == X86_CALL)
+			pc = x86_target(bytes, i, pc - i->len);
+		else if (!x86_falls_through(i))
+			break;
+	}
+	return n;
+}
+
 /* Those that the program may still look at. */
 static uint64_t flags_to_compare(const struct segment *s, uint64_t pc)
 {
-	uint8_t bytes[LOOK_AHEAD * X86_MAX_LEN];
-	struct x86_text text = {.bytes = bytes, .pc = pc};
-	struct x86_live live = {.flags = X86_FLAGS_STATUS};
+	struct x86_insn insns[LOOK_AHEAD];
+	struct x86_live live[LOOK_AHEAD] = {x86_live_all()};
+	unsigned n = straight_line(s, pc, insns);
 
-	text.len = code_fetch(s->code, pc, bytes, sizeof bytes);
-	live = x86_live_ahead(&text, pc, live, LOOK_AHEAD, 0, NULL);
-	return X86_DF | (live.flags & X86_FLAGS_STATUS);
+	x86_live_run(insns, n, NULL, x86_live_all(), 0, live);
+	return X86_DF | (live[0].flags & X86_FLAGS_STATUS);
 }
 
 /* Adds every difference to the text; whether there is one. */

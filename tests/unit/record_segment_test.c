@@ -197,6 +197,26 @@ START_TEST(flags_that_nobody_looks_at_are_not_compared)
 }
 END_TEST
 
+/* Nor behind a jump, wherever it leads. */
+START_TEST(flags_may_die_behind_a_jump)
+{
+	static const uint8_t jump[] = {0xe9, 0x00, 0xe0, 0xff, 0xff}; /* 1005 */
+	struct record_event e[SAMPLE_EVENTS], again;
+	struct hark_err err = {0};
+	struct segment s;
+
+	sample_events(e);
+	e[EV_KEY].pc = e[EV_KEY].key.state.pc = 0x3000;
+	again = e[EV_KEY];
+	again.key.state.rflags ^= 0x40;
+	begin(&s);
+	code_add(s.code, 2, 0x3000, jump, sizeof jump, &err);
+	ck_assert_int_eq(segment_begin(&s, &e[EV_KEY], &err), 0);
+	ck_assert_msg(segment_apply(&s, &again, &err) == 0, "%s", err.text);
+	end(&s);
+}
+END_TEST
+
 START_TEST(other_processes_say_who_they_are)
 {
 	struct record_event e[SAMPLE_EVENTS];
@@ -473,6 +493,7 @@ Suite *record_segment_suite(void)
 	tcase_add_test(tc, what_was_recorded_is_replayed);
 	tcase_add_test(tc, every_divergence_is_seen);
 	tcase_add_test(tc, flags_that_nobody_looks_at_are_not_compared);
+	tcase_add_test(tc, flags_may_die_behind_a_jump);
 	tcase_add_test(tc, other_processes_say_who_they_are);
 	tcase_add_test(tc, a_state_is_taken_whole);
 	tcase_add_test(tc, an_epoch_brings_other_code);
