@@ -130,14 +130,18 @@ static int check_directory(int dir, const char *path, struct hark_err *err)
 	return 0;
 }
 
-/* The directory of path, and the name in it. */
-static int open_directory(const char *path, const char **name,
-			  struct hark_err *err)
+static const char *name_in(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *parent = slash == NULL
-			   ? strdup(".")
-			   : strndup(path, (size_t)(slash - path) + 1);
+
+	return slash == NULL ? path : slash + 1;
+}
+
+/* The directory of path. */
+static int open_directory(const char *path, struct hark_err *err)
+{
+	size_t len = (size_t)(name_in(path) - path);
+	char *parent = len == 0 ? strdup(".") : strndup(path, len);
 	int dir, e;
 
 	if (parent == NULL)
@@ -153,20 +157,19 @@ static int open_directory(const char *path, const char **name,
 		close(dir);
 		return -1;
 	}
-	*name = slash == NULL ? path : slash + 1;
 	return dir;
 }
 
 int file_create(const char *path, int force, struct file_writer **out,
 		struct hark_err *err)
 {
-	const char *name = NULL;
+	const char *name = name_in(path);
 	int fd, dir, e;
 
 	if (strcmp(path, "-") == 0)
 		return writer_new(STDOUT_FILENO, 0, "standard output", out,
 				  err);
-	dir = open_directory(path, &name, err);
+	dir = open_directory(path, err);
 	if (dir < 0)
 		return -1;
 	if (force && replaceable(path))

@@ -45,18 +45,18 @@ enum { END_NOT, END_WANTED, END_DONE };
  * would be too few) smaller ones. */
 static struct wire_geometry choose_geometry(void)
 {
-	enum { FEW = 16, MARGIN = 1 << 20 };
+	const uint64_t few = 16, margin = 1 << 20;
 	struct wire_geometry g = {.max_threads = 4096,
 				  .n_slots = 1,
 				  .ring_chunks = 8,
 				  .chunk_size = 65536};
 	uint64_t most = limit_of_files(), ring = 8ull * 65536, n;
 
-	if (most < MARGIN + FEW * ring) {
+	if (most < margin + few * ring) {
 		g.chunk_size = 16384;
 		ring = 8ull * 16384;
 	}
-	n = most < 2 * MARGIN ? 1 : (most - MARGIN) / ring;
+	n = most < 2 * margin ? 1 : (most - margin) / ring;
 	if (n < g.max_threads)
 		g.max_threads = (uint32_t)n;
 	return g;
@@ -306,7 +306,7 @@ static int make_room(struct recorder *r)
 	if (r->n == r->room) {
 		unsigned room = 2 * r->room + 16;
 
-		more = realloc(r->sources, room * sizeof *more);
+		more = realloc(r->sources, room * sizeof(void *));
 		if (more != NULL) {
 			r->sources = more;
 			r->room = room;

@@ -54,9 +54,8 @@ static void add_names(struct file_text *t)
 	if (max == 0 ||
 	    (unsigned)__get_cpuid_max(0x80000000, NULL) < BRAND + 2u)
 		return;
-	for (unsigned i = 0; i < 3; i++)
-		__cpuid(BRAND + i, r[4 * i], r[4 * i + 1], r[4 * i + 2],
-			r[4 * i + 3]);
+	for (uint32_t i = 0, *at = r; i < 3; i++, at += 4)
+		__cpuid(BRAND + i, at[0], at[1], at[2], at[3]);
 	memcpy(brand, r, 48);
 	file_text_add(t, "cpu_model", brand);
 }

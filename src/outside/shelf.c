@@ -284,7 +284,7 @@ int shelf_list(char ***out, struct hark_err *err)
 
 void shelf_list_free(char **names, int n)
 {
-	for (int i = 0; i < n; i++)
+	for (int i = 0; names != NULL && i < n; i++)
 		free(names[i]);
 	free(names);
 }
@@ -302,7 +302,7 @@ void shelf_forget(const char *path)
 	    put_path(link, NULL, dir, LATEST) < 0 || access(link, F_OK) == 0)
 		return;
 	n = shelf_list(&names, NULL);
-	if (n > 0)
+	if (n > 0 && names != NULL)
 		set_latest(dir, names[n - 1]);
 	else
 		unlink(link);

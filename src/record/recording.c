@@ -333,52 +333,6 @@ static int check_kind(const struct recording *r, struct hark_err *err)
 	return 0;
 }
 
-int recording_open_damaged(const char *path, struct recording **out,
-			   struct hark_err *err)
-{
-	struct recording *r = calloc(1, sizeof *r);
-	struct stat st;
-	int rc = -1;
-
-	if (r == NULL || (r->name = strdup(path)) == NULL) {
-		free(r);
-		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	}
-	r->fd = open_file(path, err);
-	if (r->fd < 0)
-		goto out;
-	if (fstat(r->fd, &st) < 0) {
-		err_set(err, HARK_EIO, errno, "%s: %s", path, strerror(errno));
-		goto out;
-	}
-	r->size = (uint64_t)st.st_size;
-	if (walk(r, err) < 0 || check_kind(r, err) < 0 ||
-	    recording_index(r, err) < 0)
-		goto out;
-	*out = r;
-	r = NULL; /* handed over */
-	rc = 0;
-out:
-	recording_close(r);
-	return rc;
-}
-
-int recording_open(const char *path, struct recording **out,
-		   struct hark_err *err)
-{
-	struct recording *r;
-
-	if (recording_open_damaged(path, &r, err) < 0)
-		return -1;
-	if (r->damage != NULL) {
-		err_set(err, HARK_EINPUT, 0, "%s", r->damage);
-		recording_close(r);
-		return -1;
-	}
-	*out = r;
-	return 0;
-}
-
 void recording_close(struct recording *r)
 {
 	if (r == NULL)
@@ -397,6 +351,57 @@ void recording_close(struct recording *r)
 	free(r->damage);
 	free(r->name);
 	free(r);
+}
+
+/* NULL: it cannot be. */
+static struct recording *open_any(const char *path, struct hark_err *err)
+{
+	struct recording *r = calloc(1, sizeof *r);
+	struct stat st;
+
+	if (r == NULL || (r->name = strdup(path)) == NULL) {
+		free(r);
+		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+		return NULL;
+	}
+	r->fd = open_file(path, err);
+	if (r->fd >= 0 && fstat(r->fd, &st) == 0) {
+		r->size = (uint64_t)st.st_size;
+		if (walk(r, err) == 0 && check_kind(r, err) == 0 &&
+		    recording_index(r, err) == 0)
+			return r;
+	} else if (r->fd >= 0) {
+		err_set(err, HARK_EIO, errno, "%s: %s", path, strerror(errno));
+	}
+	recording_close(r);
+	return NULL;
+}
+
+int recording_open_damaged(const char *path, struct recording **out,
+			   struct hark_err *err)
+{
+	struct recording *r = open_any(path, err);
+
+	if (r == NULL)
+		return -1;
+	*out = r;
+	return 0;
+}
+
+int recording_open(const char *path, struct recording **out,
+		   struct hark_err *err)
+{
+	struct recording *r = open_any(path, err);
+
+	if (r == NULL)
+		return -1;
+	if (r->damage != NULL) {
+		err_set(err, HARK_EINPUT, 0, "%s", r->damage);
+		recording_close(r);
+		return -1;
+	}
+	*out = r;
+	return 0;
 }
 
 /* -- Asking -- */

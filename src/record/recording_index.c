@@ -178,14 +178,15 @@ static int list_processes(struct recording *r)
 static int add_word(struct process *p, const char *word)
 {
 	size_t len = p->command == NULL ? 0 : strlen(p->command);
-	char *more = realloc(p->command, len + strlen(word) + 2);
+	size_t word_len = strlen(word);
+	char *more = realloc(p->command, len + word_len + 2);
 
 	if (more == NULL)
 		return -1;
 	p->command = more;
 	if (len > 0)
 		more[len++] = ' ';
-	strcpy(more + len, word);
+	memcpy(more + len, word, word_len + 1);
 	return 0;
 }
 

@@ -39,8 +39,9 @@ static int add_line(struct recording *r, const struct chunk *c, const char *key,
 		return -1;
 	memcpy(block, key, key_len);
 	memcpy(block + key_len, value, value_len);
-	*l = (struct line){c->type, c->process, c->thread, block,
-			   block + key_len};
+	*l = (struct line){c->type, c->process, c->thread, NULL, NULL};
+	l->key = block;
+	l->value = block + key_len;
 	r->n_lines++;
 	return 0;
 }

@@ -128,7 +128,7 @@ is "-o -: the program's status" $? 3
 is "its output goes to standard error" "$(cat err.txt)" words
 like "the recording is whole" "$(verified piped.hark)" "$GOOD"
 is "info reads it from a pipe" \
-	"$(cat piped.hark | "$HARK" info --json - | grep -c '"complete":true')" 1
+	"$("$HARK" info --json - < <(cat piped.hark) | grep -c '"complete":true')" 1
 { hark record -o - sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done
 	echo done' 2>err.txt || echo "status $?" >>err.txt; } | head -c 3000 >/dev/null
 is "a reader that goes away stops the recording, not the program" \
