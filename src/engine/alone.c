@@ -114,6 +114,7 @@ void put_alone(struct work *w)
 	case WAY_SOME:
 	case WAY_STORE:
 	case WAY_STORE_POP:
+	case WAY_STORE_X87:
 	case WAY_GATHER:
 	case WAY_SCATTER:
 	case WAY_UPDATE:

@@ -427,6 +427,20 @@ static void put_store_pop(struct work *w)
 	put_shadowed(w);
 }
 
+/* To the shadow first, which pops; loaded again from there, and stored to
+ * memory. If that faults, the value is where it was, but the shadow is ahead:
+ * signal.c tells. */
+static void put_store_x87(struct work *w)
+{
+	uint8_t *modrm = w->g->bytes + w->i->off + w->i->x.modrm_off;
+
+	put_shadowed(w);
+	*modrm ^= 2 << 3; /* fld of 80 bits, fild of 64: /5 for /7 */
+	put_shadowed(w);
+	*modrm ^= 2 << 3;
+	put_copy(w);
+}
+
 /* -- Gather and scatter ---------------------------------------------------- */
 
 /* kmovq reg, k and kmovq k, reg */
@@ -499,8 +513,15 @@ static void put_update(struct work *w, struct x86_mem m)
 	const struct x86_insn *x = &w->i->x;
 	unsigned size = x->row->mem_size;
 	unsigned t = load_temp(w, m, size, w->flags_live[w->k] != 0);
+	int kept = w->flags_saved;
 
 	settle_for_insn(w);
+	if (kept && x->flag_read & X86_FLAGS_STATUS) {
+		/* If the store faults, adc will want its carry again. */
+		w->flags_saved = 1;
+		point_borrowed(w);
+		w->flags_saved = 0;
+	}
 	if (x86_put_register(&w->hot, w->g->bytes + w->i->off, x, t) == 0) {
 		emit_mr(&w->hot, EMIT_MOV, size, m, t);
 		emit_mr(&w->hot, EMIT_MOV, size, shadow_of(m), t);
@@ -538,7 +559,9 @@ static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
 
 	if (w->flags_live[w->k] != 0) /* inc and dec leave the carry alone */
 		put_save_flags(w);
-	if (how == LOCK_INC || how == LOCK_DEC)
+	if (how == LOCK_OR_0)
+		emit_set(&w->hot, t, 0);
+	else if (how == LOCK_INC || how == LOCK_DEC)
 		emit_set(&w->hot, t, how == LOCK_INC ? 1 : ~0ull);
 	else if (from_imm)
 		emit_set(&w->hot, t, (uint64_t)(how == LOCK_ADD ? imm : -imm));
@@ -568,7 +591,7 @@ static void put_locked(struct work *w, struct x86_mem m)
 {
 	const struct x86_insn *x = &w->i->x;
 	unsigned size = x->row->mem_size, t;
-	enum way_lock how = way_lock_of(x);
+	enum way_lock how = way_lock_of(w->g->bytes + w->i->off, x);
 
 	if (how != LOCK_INC && how != LOCK_DEC)
 		settle_for_insn(w);
@@ -682,6 +705,9 @@ static void put_by_way(struct work *w, enum way way)
 		break;
 	case WAY_STORE:
 		put_store(w);
+		break;
+	case WAY_STORE_X87:
+		put_store_x87(w);
 		break;
 	case WAY_GATHER:
 		put_gather(w, m);

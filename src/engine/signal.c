@@ -379,19 +379,28 @@ static void note_trap(struct vcpu *v, const int64_t *g)
 	v->cr2 = (uint64_t)g[GREG_CR2];
 }
 
-/* A recorded load that reads some elements is checked as a whole (ways.h): it
- * is for the CPU to say whether it faults. */
-static int is_checked_too_much(const struct vcpu *v)
+/* A recorded instruction has faulted, as other code than its own. 1: it is for
+ * the CPU to say whether it faults: a load of some elements is checked as a
+ * whole (ways.h). */
+static int fault_of_recorded(struct vcpu *v, int64_t *g)
 {
+	enum { PAGE_FAULT = 14, WRITES = 2 };
 	uint8_t code[X86_MAX_LEN];
 	unsigned have = sizeof code;
 	struct x86_insn x;
+	enum way way;
 
-	if (!v->tape)
-		return 0;
 	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
-	return x86_decode(code, have, &x) == X86_OK &&
-	       way_of(code, &x) == WAY_SOME;
+	if (x86_decode(code, have, &x) != X86_OK)
+		return 0;
+	way = way_of(code, &x);
+	/* What will write asks for that at once; here it has read first. */
+	if (g[GREG_TRAPNO] == PAGE_FAULT &&
+	    (way == WAY_UPDATE || way == WAY_LOCKED))
+		g[GREG_ERR] |= WRITES;
+	if (way == WAY_STORE_X87)
+		tape_shadow(v, ways_address(&x, v), x.row->mem_size);
+	return way == WAY_SOME;
 }
 
 static void fault_in_cache(struct caught *c)
@@ -404,7 +413,7 @@ static void fault_in_cache(struct caught *c)
 	if (engine_recover(v, g) < 0)
 		fault_in_engine(c);
 	signal_set_state(v, g);
-	if (is_checked_too_much(v)) {
+	if (v->tape && fault_of_recorded(v, g)) {
 		v->exit_reason = EXIT_STEP;
 		signal_go_on(c);
 		return;

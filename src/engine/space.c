@@ -198,6 +198,12 @@ static void forget_pages(struct engine *e, uint64_t start, uint64_t end)
 	}
 }
 
+void space_kill(struct engine *e, uint64_t start, uint64_t end)
+{
+	if (e->space)
+		forget_pages(e, page_of(start), page_of(end + PAGE - 1));
+}
+
 void space_forget(struct engine *e, uint64_t start, uint64_t end)
 {
 	start = page_of(start);

@@ -29,6 +29,9 @@ int space_prepare(struct engine *e, struct translate_how *how);
 /* The new block's pages know of it. -1: no memory. */
 int space_cover(struct engine *e, uint32_t number);
 
+/* Blocks on the pages of this code are gone: other code was found there. */
+void space_kill(struct engine *e, uint64_t start, uint64_t end);
+
 /* The cache is empty: no page has blocks. */
 void space_uncover(struct engine *e);
 

@@ -29,7 +29,6 @@ struct part {
 	int64_t step;  /* of the pointers */
 	uint32_t repeats;
 	uint32_t found; /* repe, repne: it is over */
-	uint8_t buf[WIRE_STRING_PART];
 };
 
 /* -- Memory and shadow ----------------------------------------------------- */
@@ -54,26 +53,21 @@ static int check(const struct part *p, unsigned reg, uint64_t fs)
 	return v->tape ? tape_read(v, at, fs, p->n * p->size) : 0;
 }
 
-static void load(struct part *p, unsigned reg)
-{
-	memcpy(p->buf, shadow(p->v, lowest(p, p->v->gpr[reg])), p->n * p->size);
-}
-
-/* buf, to where rdi points. -1: .done elements got there. */
-static int store(struct part *p)
+/* What `from` holds, to where rdi points. -1: .done elements got there. */
+static int store(struct part *p, const uint8_t *from)
 {
 	struct vcpu *v = p->v;
 	uint64_t at = lowest(p, v->gpr[RDI]), len = p->n * p->size;
 
 	if (v->tape) {
-		uint64_t left = guest_copy((void *)at, p->buf, len);
+		uint64_t left = guest_copy((void *)at, from, len);
 
 		if (left != 0) {
 			p->done = p->step > 0 ? (len - left) / p->size : 0;
 			return -1;
 		}
 	}
-	memcpy(shadow(v, at), p->buf, len);
+	memmove(shadow(v, at), from, len);
 	p->done = p->n;
 	return 0;
 }
@@ -84,15 +78,24 @@ static int do_movs(struct part *p)
 {
 	if (check(p, RSI, p->fs) < 0)
 		return -1;
-	load(p, RSI);
-	return store(p);
+	return store(p, shadow(p->v, lowest(p, p->v->gpr[RSI])));
 }
 
 static int do_stos(struct part *p)
 {
-	for (uint64_t i = 0; i < p->n; i++)
-		memcpy(p->buf + i * p->size, &p->v->gpr[RAX], p->size);
-	return store(p);
+	uint8_t pattern[WIRE_STRING_PART];
+
+	uint64_t word = p->v->gpr[RAX];
+
+	if (p->size == 1)
+		word = (word & 0xff) * 0x0101010101010101ull;
+	else if (p->size == 2)
+		word = (word & 0xffff) * 0x0001000100010001ull;
+	else if (p->size == 4)
+		word = (uint32_t)word * 0x0000000100000001ull;
+	for (uint64_t i = 0; i < p->n * p->size; i += sizeof word)
+		__builtin_memcpy(pattern + i, &word, sizeof word);
+	return store(p, pattern);
 }
 
 static void set_rax(struct vcpu *v, uint64_t value, unsigned size)
@@ -106,12 +109,11 @@ static void set_rax(struct vcpu *v, uint64_t value, unsigned size)
 static int do_lods(struct part *p)
 {
 	uint64_t last = 0;
+	uint64_t at = p->v->gpr[RSI] + (p->n - 1) * (uint64_t)p->step;
 
 	if (check(p, RSI, p->fs) < 0)
 		return -1;
-	load(p, RSI);
-	memcpy(&last, p->buf + (p->step > 0 ? (p->n - 1) * p->size : 0),
-	       p->size);
+	memcpy(&last, shadow(p->v, at), p->size);
 	set_rax(p->v, last, p->size);
 	p->done = p->n;
 	return 0;

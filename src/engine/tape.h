@@ -52,6 +52,13 @@ void tape_ready(struct vcpu *v);
  * them; NULL: they are in the CPU. */
 void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len);
 
+/* It left without a word: by execve, out of a memory that it shared. */
+void tape_gone(struct vcpu *v);
+
+/* The shadow of memory that the instruction at .pc stores to may be ahead of
+ * it, for it has faulted: as it is, so shall replay have it. */
+void tape_shadow(struct vcpu *v, uint64_t address, uint32_t len);
+
 /* Code that is about to be executed: the caller holds the lock. What the epoch
  * of those who execute it must be at least; 0: any. */
 uint64_t tape_code(struct engine *e, uint64_t pc, const uint8_t *bytes,

@@ -168,6 +168,8 @@ struct vcpu *thread_new(struct engine *e)
 
 void thread_free(struct vcpu *v)
 {
+	if (v->tape)
+		tape_gone(v);
 	sighand_drop(v->sighand);
 	v->sighand = 0;
 	__atomic_store_n(&v->slot_state, 0, __ATOMIC_RELEASE);

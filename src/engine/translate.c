@@ -26,6 +26,7 @@
  * T3  A rel32 that will be patched lies in one aligned word. */
 #include "engine/translate_priv.h"
 
+#include "engine/space.h"
 #include "engine/tape.h"
 #include "x86/live.h"
 #include "x86/relocate.h"
@@ -925,6 +926,8 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	block_form(&g, how->pc, &form);
 	if (e->tapes)
 		w.epoch = tape_code(e, how->pc, g.bytes, g.seen);
+	if (w.epoch != 0)
+		space_kill(e, how->pc, how->pc + g.seen);
 	w.looks_ahead = how->kind == BLOCK_LIVE;
 	look(&w, &plan);
 	begin(&w);

@@ -1,6 +1,8 @@
 /* engine/ways.c - how a recorded instruction gets at its memory. */
 #include "engine/ways.h"
 
+#include "engine/vcpu.h"
+
 enum { P_0F = 1, P_0F38 = 2 }; /* legacy maps */
 
 /* -- One by one ------------------------------------------------------------ */
@@ -80,8 +82,11 @@ int way_takes_register(const struct x86_insn *i)
 	return is_legacy(i, P_0F) && takes_two_bytes(i);
 }
 
-static enum way_lock lock_in_group(const struct x86_insn *i)
+static enum way_lock lock_in_group(const uint8_t *code,
+				   const struct x86_insn *i)
 {
+	if (i->opcode >= 0x80 && i->opcode <= 0x83 && group(i) == 1)
+		return x86_imm(code, i) == 0 ? LOCK_OR_0 : LOCK_NOT;
 	if (i->opcode >= 0x80 && i->opcode <= 0x83)
 		return group(i) == 0 ? LOCK_ADD
 				     : (group(i) == 5 ? LOCK_SUB : LOCK_NOT);
@@ -91,7 +96,7 @@ static enum way_lock lock_in_group(const struct x86_insn *i)
 	return LOCK_NOT;
 }
 
-static enum way_lock lock_kind(const struct x86_insn *i)
+static enum way_lock lock_kind(const uint8_t *code, const struct x86_insn *i)
 {
 	if (is_legacy(i, P_0F))
 		return i->opcode == 0xb0 || i->opcode == 0xb1	? LOCK_CMPXCHG
@@ -110,7 +115,7 @@ static enum way_lock lock_kind(const struct x86_insn *i)
 	case 0x87:
 		return LOCK_XCHG;
 	default:
-		return lock_in_group(i);
+		return lock_in_group(code, i);
 	}
 }
 
@@ -125,9 +130,9 @@ static int is_high_byte(const struct x86_insn *i)
 	return i->row->mem_size == 1 && i->rex == 0 && i->reg >= 4;
 }
 
-enum way_lock way_lock_of(const struct x86_insn *i)
+enum way_lock way_lock_of(const uint8_t *code, const struct x86_insn *i)
 {
-	enum way_lock kind = lock_kind(i);
+	enum way_lock kind = lock_kind(code, i);
 	int has_reg = kind != LOCK_NOT && kind != LOCK_INC &&
 		      kind != LOCK_DEC &&
 		      (i->opcode < 0x80 || i->opcode > 0x83);
@@ -167,7 +172,10 @@ static enum way x87_store_way(const struct x86_insn *i)
 	if (g == 2 || (op == 0xd9 && g >= 6) || (op == 0xdd && g == 7))
 		return WAY_STORE; /* fst, fist, fnstcw, fnstsw */
 	/* fstp, fistp; what else pops has no form that does not. */
-	return g == 3 ? WAY_STORE_POP : WAY_STATE;
+	if (g == 3)
+		return WAY_STORE_POP;
+	/* fstp of 80 bits, fistp of 64 */
+	return g == 7 && (op == 0xdb || op == 0xdf) ? WAY_STORE_X87 : WAY_STATE;
 }
 
 static enum way store_way(const struct x86_insn *i)
@@ -185,7 +193,7 @@ static enum way vsib_way(const struct x86_insn *i)
 	return i->row->mem & X86_M_WRITE ? WAY_SCATTER : WAY_GATHER;
 }
 
-static enum way explicit_way(const struct x86_insn *i)
+static enum way explicit_way(const uint8_t *code, const struct x86_insn *i)
 {
 	const struct x86_row *r = i->row;
 	unsigned access = r->mem & (X86_M_READ | X86_M_WRITE);
@@ -199,7 +207,8 @@ static enum way explicit_way(const struct x86_insn *i)
 		       X86_A_REG_ADDR | X86_A_NONDET))
 		return WAY_STATE;
 	if (x86_is_locked(i))
-		return way_lock_of(i) == LOCK_NOT ? WAY_STATE : WAY_LOCKED;
+		return way_lock_of(code, i) == LOCK_NOT ? WAY_STATE
+							: WAY_LOCKED;
 	if (access == X86_M_READ)
 		return may ? WAY_SOME : WAY_LOAD;
 	if (access == X86_M_WRITE)
@@ -233,7 +242,6 @@ enum way way_of(const uint8_t *code, const struct x86_insn *i)
 	const struct x86_row *r = i->row;
 	int has_explicit = i->is_mem && r->mem & (X86_M_READ | X86_M_WRITE);
 
-	(void)code;
 	if (r->special >= X86_CPUID && r->special <= X86_XGETBV)
 		return i->is_mem ? WAY_STATE : WAY_RESULT;
 	if (r->special == X86_RDFSBASE || r->special == X86_WRFSBASE)
@@ -243,8 +251,21 @@ enum way way_of(const uint8_t *code, const struct x86_insn *i)
 	if (r->imem[0] != 0 || r->imem[1] != 0)
 		return implicit_way(i);
 	if (has_explicit)
-		return explicit_way(i);
+		return explicit_way(code, i);
 	if (r->attr & (X86_A_NONDET | X86_A_XSTATE | X86_A_PRIV))
 		return WAY_STATE;
 	return WAY_NONE;
+}
+
+uint64_t ways_address(const struct x86_insn *i, const struct vcpu *v)
+{
+	uint64_t address = (uint64_t)i->disp;
+
+	if (i->base == X86_RIP)
+		address += v->pc + i->len;
+	else if (i->base < 16)
+		address += v->gpr[i->base];
+	if (i->index < 16)
+		address += v->gpr[i->index] << i->scale;
+	return i->prefixes & X86_P_67 ? (uint32_t)address : address;
 }

@@ -17,6 +17,7 @@ enum way {
 	WAY_SOME,      /* the same, of some elements: it may be no memory */
 	WAY_STORE,     /* to it; may be done twice */
 	WAY_STORE_POP, /* the same, but once: the x87 unit pops */
+	WAY_STORE_X87, /* the same, and there is no form that does not pop */
 	WAY_GATHER,    /* elements here and there, by a mask register */
 	WAY_SCATTER,   /* the same, stores */
 	WAY_UPDATE,    /* both, in a general register meanwhile */
@@ -36,6 +37,10 @@ enum way {
 
 enum way way_of(const uint8_t *code, const struct x86_insn *insn);
 
+/* Where its explicit operand is, without the base of fs. */
+struct vcpu;
+uint64_t ways_address(const struct x86_insn *insn, const struct vcpu *v);
+
 /* Can a general register stand for its memory operand? */
 int way_takes_register(const struct x86_insn *insn);
 
@@ -49,7 +54,8 @@ enum way_lock {
 	LOCK_SUB,
 	LOCK_INC,
 	LOCK_DEC,
+	LOCK_OR_0, /* nothing but a fence */
 };
-enum way_lock way_lock_of(const struct x86_insn *insn);
+enum way_lock way_lock_of(const uint8_t *code, const struct x86_insn *insn);
 
 #endif

@@ -1,13 +1,33 @@
 /* inside/mem.c - the four functions that compilers call unasked.
  *
- * `rep movsb` is what the CPU does best for all but the shortest copies, and
- * it keeps the compiler from turning a loop back into a call of itself. */
+ * `rep movsb` is what the CPU does best for all but short copies, which are
+ * made by words: it takes some thirty cycles to begin. */
 #include "inside/mem.h"
+
+enum { SHORT = 128 };
+
+static void copy_short(uint8_t *to, const uint8_t *from, size_t len)
+{
+	for (; len >= sizeof(uint64_t); len -= sizeof(uint64_t)) {
+		uint64_t word;
+
+		__builtin_memcpy(&word, from, sizeof word);
+		__builtin_memcpy(to, &word, sizeof word);
+		from += sizeof word;
+		to += sizeof word;
+	}
+	while (len-- > 0)
+		*to++ = *from++;
+}
 
 void *memcpy(void *restrict to, const void *restrict from, size_t len)
 {
 	void *d = to;
 
+	if (len <= SHORT) {
+		copy_short(to, from, len);
+		return to;
+	}
 	__asm__ volatile("rep movsb"
 			 : "+D"(d), "+S"(from), "+c"(len)
 			 :

@@ -425,6 +425,12 @@ int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
 		      (uint32_t)(address + WIRE_SHADOW_SKEW), len);
 }
 
+void tape_shadow(struct vcpu *v, uint64_t address, uint32_t len)
+{
+	put_raw(v, v->pc, (uint32_t)(address + WIRE_SHADOW_SKEW),
+		shadow_at(v, address), len);
+}
+
 static uint64_t address_at_site(const struct vcpu *v, const struct site *s)
 {
 	uint64_t address = (uint64_t)s->disp;
@@ -562,5 +568,12 @@ void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len)
 	}
 	put_close(v->engine, &t->ring);
 	t->ring.ring = 0;
+	clear_shadow(v);
+}
+
+void tape_gone(struct vcpu *v)
+{
+	put_close(v->engine, &v->tape->ring);
+	v->tape->ring.ring = 0;
 	clear_shadow(v);
 }
