@@ -1,6 +1,7 @@
 /* cli/cmd_verify.c - hark verify: does a recording replay as recorded? */
 #include "cli/commands.h"
 
+#include "outside/shelf.h"
 #include "present/json.h"
 #include "present/say.h"
 #include "record/count.h"
@@ -171,7 +172,7 @@ static int report(const struct cli_args *args, const char *path,
 
 int cmd_verify(const struct cli_args *args)
 {
-	const char *path = args_operands(args)[0];
+	char path[SHELF_PATH_MAX];
 	struct outcome o = {0};
 	struct hark_err err = {0};
 	struct recording *r;
@@ -181,7 +182,8 @@ int cmd_verify(const struct cli_args *args)
 	if (parse_jobs(args, &jobs) < 0)
 		return args_refuse(args, "-j takes a number from 1 to %d",
 				   WORKERS_MAX);
-	if (recording_open(path, &r, &err) < 0)
+	if (shelf_find(args_operands(args)[0], path, &err) < 0 ||
+	    recording_open(path, &r, &err) < 0)
 		return cli_fail(&err);
 	rc = verify(args, r, &o, &err);
 	recording_close(r);

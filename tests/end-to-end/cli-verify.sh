@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # hark verify: what it prints, and how it ends.
 . "$(dirname "$0")/lib.sh"
-plan 22
+plan 25
 
 hark record -q -o good.hark -- "$GUESTS/hello" >/dev/null
 try hark verify good.hark
@@ -25,6 +25,14 @@ try hark verify --count good.hark
 is "the count is kept" "$(wc -l <good.hark.count)" 1
 like "and it is that count" "$(cat good.hark.count)" \
 	" $(jq .instructions < <(hark verify --json good.hark))\$"
+
+# -- Without a name: the latest --
+hark record -q -- "$GUESTS/hello" >/dev/null
+try hark verify --count
+is "without a file the latest recording is verified" "$status" 0
+ok "its count is beside it" test -f "$HARK_DIR/hello-1.hark.count"
+try hark verify hello-1.hark
+is "one of the shelf is found by its name" "$status" 0
 
 # -- Files that are none, cut off, damaged --
 try hark verify missing.hark
