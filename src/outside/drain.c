@@ -304,6 +304,17 @@ int64_t drain_one(struct drain *d, uint32_t ring, drain_sink *sink, void *ctx,
 	return moved;
 }
 
+void drain_reclaim(struct drain *d, uint32_t ring, drain_sink *sink, void *ctx)
+{
+	struct ring_view v = channel_ring(&d->geometry, d->base, ring);
+	struct hark_err err;
+
+	if (__atomic_load_n(&v.ring->state, __ATOMIC_ACQUIRE) != WIRE_RING_OPEN)
+		return;
+	__atomic_store_n(&v.ring->state, WIRE_RING_CLOSED, __ATOMIC_RELEASE);
+	drain_one(d, ring, sink, ctx, &err);
+}
+
 void drain_sleep(struct drain *d, int64_t limit_ns)
 {
 	struct wire_control *c = d->base;

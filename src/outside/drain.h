@@ -57,6 +57,10 @@ int64_t drain_pass(struct drain *d, drain_sink *sink, void *ctx,
 int64_t drain_one(struct drain *d, uint32_t ring, drain_sink *sink, void *ctx,
 		  struct hark_err *err);
 
+/* A ring whose thread is gone without having closed it: what it holds goes to
+ * sink, and it is free. */
+void drain_reclaim(struct drain *d, uint32_t ring, drain_sink *sink, void *ctx);
+
 /* Sleeps until the target rings the bell or limit_ns has passed. */
 void drain_sleep(struct drain *d, int64_t limit_ns);
 

@@ -8,6 +8,7 @@
 #include "outside/recorder.h"
 
 #include "outside/limit.h"
+#include "outside/proc.h"
 #include "outside/recorder_priv.h"
 #include "outside/tracee.h"
 
@@ -126,6 +127,7 @@ static struct pass look(struct recorder *r)
 		struct recorder_source *s = r->sources[i];
 
 		p.moved += drain_source(s, PASS_BYTES);
+		stream_reclaim(s, now);
 		p.most = s->most > p.most ? s->most : p.most;
 		stream_cut_old(s, now);
 		stream_release(s);
@@ -333,6 +335,7 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 	}
 	s->recorder = r;
 	s->pid = pid;
+	s->inside = !proc_same_ids(pid);
 	recorder_read_program(pid, &s->program);
 	pthread_mutex_lock(&r->lock);
 	s->maps = recorder_read_maps(r, pid);

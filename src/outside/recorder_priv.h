@@ -28,6 +28,8 @@ struct stream {
 /* A process: its number in its channel, and in the file. */
 struct pair {
 	uint32_t theirs, ours;
+	uint8_t inside; /* where ids are others: hark cannot look for it */
+	uint8_t over;	/* it is gone, and nothing of it is left in rings */
 };
 
 struct recorder_source {
@@ -42,6 +44,8 @@ struct recorder_source {
 	struct press_job *maps;	      /* owned: likewise; then NULL */
 	struct press_job *ready;      /* owned: chunks of threads, for C5 ... */
 	struct press_job *last_ready; /* ... the last of them */
+	uint8_t inside;		      /* the program's ids are not hark's */
+	int64_t reclaimed_ns;	      /* when rings were last looked through */
 	uint32_t heard;		      /* the bell */
 	uint32_t ring;		      /* that bytes come out of, in this pass */
 	uint64_t ring_bytes;	      /* so far */
@@ -86,6 +90,8 @@ int stream_take(void *ctx, uint32_t ring, uint32_t tid, const uint8_t *bytes,
 void stream_end(void *ctx, uint32_t ring, int damaged);
 /* Chunks that wait too long for more bytes are ready. */
 void stream_cut_old(struct recorder_source *s, int64_t now_ns);
+/* Rings of processes that are gone, when few are left. */
+void stream_reclaim(struct recorder_source *s, int64_t now_ns);
 /* C5: chunks that are ready go to the press, code first. */
 void stream_release(struct recorder_source *s);
 

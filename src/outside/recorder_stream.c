@@ -10,6 +10,7 @@
  * says so, and the rest is thrown away until the ring ends. */
 #include "outside/recorder_priv.h"
 
+#include "outside/proc.h"
 #include "outside/tracee.h"
 
 #include <errno.h>
@@ -164,12 +165,12 @@ void stream_cut_old(struct recorder_source *src, int64_t now_ns)
 
 /* -- Who it is -- */
 
-static uint32_t find_pair(const struct recorder_source *s, uint32_t theirs)
+static struct pair *find_pair(const struct recorder_source *s, uint32_t theirs)
 {
 	for (uint32_t i = s->n_pairs; i > 0; i--)
 		if (s->pairs[i - 1].theirs == theirs)
-			return s->pairs[i - 1].ours;
-	return 0;
+			return &s->pairs[i - 1];
+	return NULL;
 }
 
 /* The next number in the file, for process pid; 0: no memory. */
@@ -197,7 +198,8 @@ static uint32_t previous_of(const struct recorder *r, uint32_t n, uint32_t pid)
 	return 0;
 }
 
-static int add_pair(struct recorder_source *s, uint32_t theirs, uint32_t ours)
+static int add_pair(struct recorder_source *s, uint32_t theirs, uint32_t ours,
+		    uint32_t pid)
 {
 	if (s->n_pairs == s->room_pairs) {
 		uint32_t room = 2 * s->room_pairs + 8;
@@ -208,7 +210,8 @@ static int add_pair(struct recorder_source *s, uint32_t theirs, uint32_t ours)
 		s->pairs = more;
 		s->room_pairs = room;
 	}
-	s->pairs[s->n_pairs++] = (struct pair){theirs, ours};
+	s->pairs[s->n_pairs++] =
+	    (struct pair){theirs, ours, s->inside || pid == 1, 0};
 	return 0;
 }
 
@@ -240,12 +243,13 @@ static void introduce(struct recorder_source *s, uint32_t ours, uint32_t pid)
 static uint32_t number_of(struct recorder_source *s, uint32_t theirs,
 			  uint32_t pid)
 {
-	uint32_t ours = find_pair(s, theirs);
+	const struct pair *known = find_pair(s, theirs);
+	uint32_t ours;
 
-	if (ours != 0)
-		return ours;
+	if (known != NULL)
+		return known->ours;
 	ours = new_number(s->recorder, pid);
-	if (ours == 0 || add_pair(s, theirs, ours) < 0)
+	if (ours == 0 || add_pair(s, theirs, ours, pid) < 0)
 		return 0;
 	introduce(s, ours, pid);
 	return ours;
@@ -267,14 +271,18 @@ static void begin_process(struct recorder_source *src, struct stream *s,
 			  const uint8_t *record)
 {
 	struct wire_rec_process p;
+	const struct pair *parent;
 	struct file_text t = {0};
 
 	memcpy(&p, record + sizeof(struct wire_rec), sizeof p);
 	s->process = number_of(src, p.process, p.pid);
 	if (s->process == 0)
 		return;
-	if (p.parent != 0)
-		file_text_number(&t, "parent", find_pair(src, p.parent));
+	parent = find_pair(src, p.parent);
+	if (p.parent != 0 && parent != NULL) {
+		file_text_number(&t, "parent", parent->ours);
+		find_pair(src, p.process)->inside |= parent->inside;
+	}
 	file_text_number(&t, "serial", (int64_t)p.serial);
 	file_text_number(&t, "time_ns", (int64_t)p.time_ns);
 	recorder_put_text(src->recorder, WIRE_CHUNK_PROCESS, s->process, 0, &t);
@@ -408,6 +416,53 @@ void stream_end(void *ctx, uint32_t ring, int damaged)
 		break_stream(src->recorder, s, NULL, 0);
 	*s = (struct stream){.kind = damaged ? STREAM_BROKEN : STREAM_NEW};
 }
+
+/* -- Processes that are gone -- */
+
+/* Has the process of that id ended? Its first thread may have, and others go
+ * on. */
+static int is_gone(pid_t pid)
+{
+	char state = proc_state(pid, 0);
+
+	return state == 0 ||
+	       ((state == 'Z' || state == 'X') && proc_living(pid) == 0);
+}
+
+static void reclaim_process(struct recorder_source *src, uint32_t process)
+{
+	for (uint32_t i = 0; i < src->n_rings; i++) {
+		const struct stream *s = &src->streams[i];
+
+		if (s->kind != STREAM_NEW && s->process == process)
+			drain_reclaim(src->drain, i, stream_take, src);
+	}
+}
+
+/* Who ends as it should closes its rings. Who is killed does not, and nobody
+ * says so: as long as there are plenty of rings, that is no matter. */
+void stream_reclaim(struct recorder_source *src, int64_t now_ns)
+{
+	enum { EVERY_NS = 250000000 };
+	const struct recorder *r = src->recorder;
+
+	if (src->n_rings < r->geometry.max_threads / 4 ||
+	    now_ns - src->reclaimed_ns < EVERY_NS ||
+	    drain_base(src->drain) == NULL)
+		return;
+	src->reclaimed_ns = now_ns;
+	for (uint32_t i = 0; i < src->n_pairs; i++) {
+		struct pair *p = &src->pairs[i];
+
+		if (p->over || p->inside ||
+		    !is_gone((pid_t)r->pids[p->ours - 1]))
+			continue;
+		reclaim_process(src, p->ours);
+		p->over = 1;
+	}
+}
+
+/* -- Code first -- */
 
 void stream_release(struct recorder_source *src)
 {

@@ -57,7 +57,7 @@ like "bash: process ids" " $(in_bash hark run -p "")" " $$ "
 like "bash: programs" "$(in_bash hark run --native mktem)" '^mktemp '
 like "bash: programs behind two dashes" "$(in_bash hark run -- mktem)" '^mktemp '
 is "bash: then files" "$(in_bash hark run ls --color = her)" "here.hark "
-is "bash: commands for help" "$(in_bash hark help ver)" "version "
+is "bash: commands for help" "$(in_bash hark help vers)" "version "
 is "bash: nothing where nothing can be" "$(in_bash hark version x)" " "
 is "bash: hidden options stay hidden" "$(in_bash hark help --c)" "--color "
 

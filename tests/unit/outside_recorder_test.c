@@ -402,6 +402,76 @@ START_TEST(a_ring_is_used_again_and_again)
 }
 END_TEST
 
+/* A channel is a file, too: where those are limited, it has few rings. */
+static void limit_rings(void)
+{
+	const struct rlimit small = {20 << 20, 20 << 20};
+
+	ck_assert_int_eq(0, setrlimit(RLIMIT_FSIZE, &small));
+	if (geteuid() == 0) /* which might lift it again */
+		ck_assert_int_eq(0, setresuid(99, 99, 99));
+}
+
+START_TEST(where_files_are_limited_there_are_fewer_rings)
+{
+	uint32_t *done = shared_numbers();
+	struct recorder *rec;
+	struct play p;
+	int status;
+	pid_t pid;
+
+	limit_rings();
+	rec = begin(0);
+	ck_assert_uint_lt(recorder_geometry(rec)->max_threads, 100);
+	join(rec, &p);
+	pid = fork();
+	if (pid == 0)
+		play_on(&p, 2000, 300, done);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(0, status);
+	ck_assert_int_eq(0, finish(rec, status).failed);
+}
+END_TEST
+
+/* Children that end without a word: their rings are not lost for ever. */
+START_TEST(rings_of_the_dead_are_used_again)
+{
+	struct recorder *rec;
+	struct recorder_totals t;
+	struct recording *r;
+	struct play p;
+
+	limit_rings();
+	rec = begin(0);
+	join(rec, &p);
+	for (uint32_t i = 1; i <= 80; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			struct play_ring own, thread;
+
+			while (play_take(&p, &own) < 0)
+				usleep(1000);
+			play_process(&own, i, 0, (uint32_t)getpid());
+			while (play_take(&p, &thread) < 0)
+				usleep(1000);
+			play_start(&thread, i, 1, (uint32_t)getpid());
+			play_key(&thread);
+			play_data(&thread, 10);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	t = finish(rec, 0);
+	ck_assert_uint_eq(80, t.processes);
+	r = open_it();
+	ck_assert_uint_eq(80, recording_n_segments(r));
+	for (uint32_t i = 1; i <= 80; i++)
+		ck_assert_uint_eq(1, read_thread(r, i, 1).next);
+	recording_close(r);
+}
+END_TEST
+
 /* -- Hostile programs -- */
 
 START_TEST(scribbles_end_one_stream_and_no_other)
@@ -488,30 +558,6 @@ START_TEST(a_file_that_may_not_grow_stops_nobody)
 }
 END_TEST
 
-/* The channel is a file, too. */
-START_TEST(where_files_are_limited_there_are_fewer_rings)
-{
-	const struct rlimit small = {20 << 20, 20 << 20};
-	uint32_t *done = shared_numbers();
-	struct recorder *rec;
-	struct play p;
-	int status;
-	pid_t pid;
-
-	if (setrlimit(RLIMIT_FSIZE, &small) < 0 || setresuid(99, 99, 99) < 0)
-		return; /* whoever may not even do this may not lift it */
-	rec = begin(0);
-	ck_assert_uint_lt(recorder_geometry(rec)->max_threads, 100);
-	join(rec, &p);
-	pid = fork();
-	if (pid == 0)
-		play_on(&p, 2000, 300, done);
-	waitpid(pid, &status, 0);
-	ck_assert_int_eq(0, status);
-	ck_assert_int_eq(0, finish(rec, status).failed);
-}
-END_TEST
-
 /* -- The newest -- */
 
 START_TEST(a_ring_keeps_the_newest_segments_whole)
@@ -570,6 +616,7 @@ Suite *outside_recorder_suite(void)
 	tcase_add_test(t, code_is_in_the_file_before_what_ran_it);
 	tcase_add_test(t, processes_of_all_channels_are_numbered_in_one_file);
 	tcase_add_test(t, a_ring_is_used_again_and_again);
+	tcase_add_test(t, rings_of_the_dead_are_used_again);
 	tcase_add_loop_test(t, scribbles_end_one_stream_and_no_other, 0, 3);
 	tcase_add_test(t, who_finds_no_ring_is_counted);
 	tcase_add_test(t, a_file_that_may_not_grow_stops_nobody);
