@@ -85,6 +85,9 @@ static unsigned fetch(struct guest_block *g, unsigned at,
 static enum treat treat_recorded(const struct guest_block *g,
 				 const struct guest_insn *i)
 {
+	if (i->x.row->flow == X86_INT &&
+	    (uint8_t)x86_imm(g->bytes + i->off, &i->x) == 0x80)
+		return TREAT_STATE; /* a system call of another kind */
 	if (i->treat != TREAT_COPY)
 		return i->treat;
 	switch (way_of(g->bytes + i->off, &i->x)) {

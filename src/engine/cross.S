@@ -202,6 +202,17 @@ label guest_words_end
 	ret
 	.size guest_words, . - guest_words
 
+/* uint64_t guest_tsc(void): the time stamp; 0 if the program forbids it. */
+function guest_tsc
+	xor %ecx, %ecx
+label guest_tsc_begin
+	rdtsc
+label guest_tsc_end
+	shl $32, %rdx
+	or %rdx, %rax
+	ret
+	.size guest_tsc, . - guest_tsc
+
 /* A trap on purpose: see signal.c. */
 function engine_deliver_trap
 label engine_deliver_insn

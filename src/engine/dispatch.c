@@ -137,6 +137,8 @@ static int find_entry(struct vcpu *v, enum vcpu_exit why)
 	engine_lock(&e->lock);
 	if (e->cache->used >= CACHE_LIMIT)
 		empty(v);
+	if (e->old_flags && empty(v) == 0)
+		e->old_flags = 0;
 	if (why == EXIT_LINK)
 		number = follow_link(v);
 	else if (why == EXIT_INDIRECT)
@@ -252,6 +254,7 @@ static enum vcpu_exit arrive(struct vcpu *v)
 		v->pc = cache_exit(v->engine->cache, v->exit_arg)->target;
 	if (why == EXIT_INDIRECT && !is_canonical(v->pc)) {
 		engine_unbranch(v);
+		v->budget++;	 /* it did not arrive */
 		why = EXIT_STEP; /* it faults again, by itself */
 	}
 	v->exit_reason = EXIT_GO;

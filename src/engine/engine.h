@@ -109,6 +109,9 @@ int64_t engine_guest_call(struct vcpu *v, int64_t nr, const uint64_t args[6]);
  * could not be copied (a fault stops it). */
 uint64_t guest_copy(void *to, const void *from, uint64_t len);
 
+/* The time stamp counter; 0 if the program may not read it. */
+uint64_t guest_tsc(void);
+
 /* Four words, aligned or not, each read at once. 0, or not: a fault. */
 uint64_t guest_words(uint64_t to[4], const void *from);
 
@@ -210,9 +213,11 @@ struct engine {
 	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;
-	uint32_t flags;	  /* WIRE_RUN_* */
-	uint32_t replays; /* a recording: replay.c */
-	uint64_t near;	  /* blocks lie near this; 0: near their own code */
+	uint32_t flags;	      /* WIRE_RUN_* */
+	uint32_t replays;     /* a recording: replay.c */
+	uint32_t exact_flags; /* the program handles faults, and may look */
+	uint32_t old_flags;   /* some blocks are older than that */
+	uint64_t near;	      /* blocks lie near this; 0: near their own code */
 	/* Where code comes from; NULL: from memory. (block.h) */
 	unsigned (*fetch)(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
 	void *fetch_ctx;

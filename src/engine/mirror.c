@@ -432,12 +432,12 @@ static void put_store_pop(struct work *w)
  * signal.c tells. */
 static void put_store_x87(struct work *w)
 {
-	uint8_t *modrm = w->g->bytes + w->i->off + w->i->x.modrm_off;
+	struct x86_insn load = w->i->x;
 
+	load.modrm ^= 2 << 3; /* fld of 80 bits, fild of 64: /5 for /7 */
 	put_shadowed(w);
-	*modrm ^= 2 << 3; /* fld of 80 bits, fild of 64: /5 for /7 */
-	put_shadowed(w);
-	*modrm ^= 2 << 3;
+	x86_put_moved32(&w->hot, w->g->bytes + w->i->off, &load, w->pc, X86_GS,
+			WIRE_SHADOW_SKEW);
 	put_copy(w);
 }
 

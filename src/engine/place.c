@@ -21,6 +21,8 @@ LABEL(engine_resume);
 LABEL(guest_copy_begin);
 LABEL(guest_copy_end);
 LABEL(guest_copy_fault);
+LABEL(guest_tsc_begin);
+LABEL(guest_tsc_end);
 LABEL(guest_words_begin);
 LABEL(guest_words_end);
 LABEL(signal_return_check);
@@ -48,7 +50,8 @@ enum engine_place engine_place(const struct vcpu *v, uint64_t rip)
 	    within(rip, step_enter_begin, step_enter_iret + 1))
 		return AT_WINDOW;
 	if (within(rip, guest_copy_begin, guest_copy_end) ||
-	    within(rip, guest_words_begin, guest_words_end))
+	    within(rip, guest_words_begin, guest_words_end) ||
+	    within(rip, guest_tsc_begin, guest_tsc_end))
 		return AT_GUARDED;
 	if (rip == (uint64_t)engine_deliver_insn)
 		return AT_DELIVER;

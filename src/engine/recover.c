@@ -224,9 +224,13 @@ void engine_unbranch(struct vcpu *v)
 	struct x86_insn x;
 
 	v->pc = last_pc(b);
-	if (v->engine->flags & WIRE_RUN_COUNT)
+	if (v->engine->flags & WIRE_RUN_COUNT && !v->engine->replays)
 		take_back(v, b, b->n_insns - 1u);
-	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
+	if (v->engine->fetch)
+		have = v->engine->fetch(v->engine->fetch_ctx, v->pc, code,
+					sizeof code);
+	else
+		have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
 	if (x86_decode(code, have, &x) != X86_OK)
 		return;
 	if (x.row->flow == X86_CALL_IND)

@@ -26,6 +26,7 @@
 enum {
 	GUARD = SLOT_SIZE,
 	NEARS = 1 << 14, /* blocks that end at a wanted instruction */
+	PAGES = 1 << 16, /* lists of blocks, by their pages */
 	XSAVE_LEGACY = 512,
 	XSAVE_HEADER = 64,
 };
@@ -44,6 +45,7 @@ struct replay {
 	uint64_t limit;	    /* counts; 0: none */
 	uint64_t counted;   /* instructions that were done here */
 	struct near *nears; /* owned */
+	uint32_t *pages;    /* owned: the first block, 2 * number + which */
 	struct wire_rec_state state;
 	uint64_t count;
 	replay_fetch *fetch;
@@ -198,7 +200,9 @@ static int prepare(struct replay *r)
 	r->e = make_engine();
 	r->slot = map_slot();
 	r->nears = calloc(NEARS, sizeof *r->nears);
-	if (r->e == NULL || r->slot == NULL || r->nears == NULL)
+	r->pages = calloc(PAGES, sizeof *r->pages);
+	if (r->e == NULL || r->slot == NULL || r->nears == NULL ||
+	    r->pages == NULL)
 		return -1;
 	if (cache_start(r->e) < 0 || !cache_region(r->e, r->e->near, 0))
 		return -1;
@@ -237,6 +241,7 @@ void replay_free(struct replay *r)
 	if (r->slot != NULL)
 		munmap(r->slot, SLOT_LEN);
 	free(r->nears);
+	free(r->pages);
 	free(r);
 }
 
@@ -351,7 +356,29 @@ uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX])
 static int empty(struct replay *r)
 {
 	memset(r->nears, 0, NEARS * sizeof *r->nears);
+	memset(r->pages, 0, PAGES * sizeof *r->pages);
 	return cache_flush(r->e, r->v);
+}
+
+static uint32_t *page_at(struct replay *r, uint64_t address)
+{
+	return &r->pages[(address >> 12) * 0x9e3779b97f4a7c15ull >> 48 &
+			 (PAGES - 1)];
+}
+
+/* A block lies on one page, or on two. */
+static void cover(struct replay *r, uint32_t number)
+{
+	struct block *b = cache_block(r->e->cache, number);
+	uint32_t *first = page_at(r, b->pc);
+	uint32_t *last = page_at(r, b->pc + b->seen_len - (b->seen_len != 0));
+
+	b->page_next[0] = *first;
+	*first = 2 * number;
+	if (last == first)
+		return;
+	b->page_next[1] = *last;
+	*last = 2 * number + 1;
 }
 
 /* 0: there is no memory. */
@@ -370,6 +397,8 @@ static uint32_t make_block(struct replay *r, uint64_t stop, int indirect)
 	number = translate(r->e, &how);
 	if (number == 0 && empty(r) == 0)
 		number = translate(r->e, &how);
+	if (number != 0)
+		cover(r, number);
 	return number;
 }
 
@@ -387,7 +416,8 @@ static uint32_t near_block(struct replay *r, uint64_t stop)
 	    (r->v->pc ^ stop * 0x9e3779b97f4a7c15ull) * 0x9e3779b97f4a7c15ull;
 	struct near *n = &r->nears[key >> 50 & (NEARS - 1)];
 
-	if (n->number == 0 || n->pc != r->v->pc || n->stop != stop) {
+	if (n->number == 0 || n->pc != r->v->pc || n->stop != stop ||
+	    cache_block(r->e->cache, n->number)->state == BLOCK_DEAD) {
 		uint32_t number = make_block(r, stop, 0);
 
 		*n = (struct near){r->v->pc, stop, number, 0};
@@ -395,18 +425,44 @@ static uint32_t near_block(struct replay *r, uint64_t stop)
 	return n->number;
 }
 
-void replay_forget_code(struct replay *r, uint64_t start, uint64_t end)
+static void kill_block(struct cache *c, uint32_t number)
+{
+	struct block *b = cache_block(c, number);
+
+	if (b->state != BLOCK_DEAD && cache_find(c, b->pc) == number)
+		cache_kill(c, number);
+	b->state = BLOCK_DEAD;
+}
+
+static void forget_page(struct replay *r, uint64_t page, uint64_t start,
+			uint64_t end)
 {
 	struct cache *c = r->e->cache;
+	uint32_t *at = page_at(r, page);
 
-	for (uint32_t i = 1; i <= c->blocks.n; i++) {
-		struct block *b = cache_block(c, i);
+	while (*at != 0) {
+		struct block *b = cache_block(c, *at / 2);
+		uint32_t *next = &b->page_next[*at % 2];
 
-		if (b->pc < end && b->pc + b->seen_len > start &&
-		    b->state != BLOCK_DEAD && cache_find(c, b->pc) == i)
-			cache_kill(c, i);
+		if (b->pc < end && b->pc + b->seen_len > start)
+			kill_block(c, *at / 2);
+		if (b->state == BLOCK_DEAD)
+			*at = *next;
+		else
+			at = next;
 	}
-	memset(r->nears, 0, NEARS * sizeof *r->nears);
+}
+
+void replay_forget_code(struct replay *r, uint64_t start, uint64_t end)
+{
+	enum { PAGE = 4096 };
+
+	if ((end - start) / PAGE >= PAGES) {
+		empty(r);
+		return;
+	}
+	for (uint64_t at = start & ~(uint64_t)(PAGE - 1); at < end; at += PAGE)
+		forget_page(r, at, start, end);
 }
 
 /* -- Running --------------------------------------------------------------- */
@@ -437,6 +493,10 @@ static int leave_indirect(struct replay *r)
 	uint32_t number;
 	struct block *b;
 
+	if ((uint64_t)((int64_t)(v->pc << 16) >> 16) != v->pc) {
+		engine_unbranch(v); /* the branch itself faults */
+		return REPLAY_FAULT;
+	}
 	v->budget--;
 	number = block_for(r, 1);
 	if (number == 0)
@@ -504,6 +564,22 @@ static int is_code(struct replay *r)
 	return r->fetch(r->ctx, r->v->pc, &byte, 1) == 1;
 }
 
+/* Some instructions end in a signal when they are done: int3, a system call
+ * that is refused. Then the position is behind them. */
+static int is_behind(struct replay *r, enum replay_stop why, uint64_t pc)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = r->fetch(r->ctx, r->v->pc, code, sizeof code);
+	struct x86_insn x;
+
+	if ((why != REPLAY_CALL && why != REPLAY_FAULT) ||
+	    x86_decode(code, have, &x) != X86_OK ||
+	    (x.row->flow != X86_SYSCALL && x.row->flow != X86_INT3 &&
+	     x.row->flow != X86_INT))
+		return 0;
+	return r->v->pc + x.len == pc;
+}
+
 static enum replay_stop run(struct replay *r, uint64_t count, uint64_t pc)
 {
 	struct vcpu *v = r->v;
@@ -527,10 +603,17 @@ static enum replay_stop run(struct replay *r, uint64_t count, uint64_t pc)
 		v->enter = cache_block(r->e->cache, number)->plain;
 		replay_enter(v, r->mask);
 		why = leave(r, near);
-		if (why >= 0) {
-			near = vcpu_count(v) == count && v->pc == pc;
-			return near ? REPLAY_THERE : (enum replay_stop)why;
+		if (why < 0)
+			continue;
+		if (vcpu_count(v) == count && is_behind(r, why, pc)) {
+			if (why == REPLAY_CALL) {
+				v->gpr[X86_RCX] = pc;
+				v->gpr[X86_R11] = v->rflags;
+			}
+			v->pc = pc;
 		}
+		near = vcpu_count(v) == count && v->pc == pc;
+		return near ? REPLAY_THERE : (enum replay_stop)why;
 	}
 }
 

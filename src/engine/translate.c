@@ -533,7 +533,8 @@ static struct x86_live live_at(struct work *w, uint64_t target)
 	uint8_t bytes[LOOK];
 	struct x86_text text = {.bytes = bytes, .pc = target};
 
-	if (!is_taped(w->e) || w->e->replays || !w->looks_ahead)
+	if (!is_taped(w->e) || w->e->replays || !w->looks_ahead ||
+	    w->e->exact_flags)
 		return all;
 	text.len = LOOK - guest_copy(bytes, (const void *)target, LOOK);
 	all.flags = x86_live_ahead(&text, target, want, INSNS, 0, 0).flags;
@@ -568,7 +569,8 @@ static struct x86_live live_taken(struct work *w, const struct guest_insn *i)
 static void find_live(struct work *w)
 {
 	struct x86_live live = live_behind(w);
-	unsigned how = is_taped(w->e) ? 0 : X86_LIVE_AT_FAULTS;
+	unsigned how =
+	    is_taped(w->e) && !w->e->exact_flags ? 0 : X86_LIVE_AT_FAULTS;
 	uint16_t used = 0;
 
 	w->flags_behind = live.flags & X86_FLAGS_STATUS;
@@ -898,6 +900,8 @@ static void look(struct work *w, struct plan *plan)
 	if (!w->plan && !is_taped(e))
 		return;
 	find_live(w);
+	if (!w->looks_ahead || w->epoch != 0) /* it may be other code by then */
+		w->flags_live[0] |= X86_FLAGS_STATUS;
 	w->wants_flags = e->flags & WIRE_RUN_RECORD && w->flags_live[0] != 0;
 }
 
