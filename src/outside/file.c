@@ -85,8 +85,10 @@ static int writer_new(int fd, int owned, const char *name,
 
 	if (w == NULL || (w->name = strdup(name)) == NULL) {
 		free(w);
-		if (owned)
+		if (owned) {
 			close(fd);
+			unlink(name);
+		}
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	}
 	w->fd = fd;

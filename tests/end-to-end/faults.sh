@@ -47,7 +47,7 @@ walk() {
 	fi
 }
 
-plan 12
+plan 15
 walk "hark version" '^hark ' version
 walk "hark help" 'hark' help run
 walk "hark doctor" 'kernel' doctor
@@ -55,6 +55,9 @@ walk "hark info" 'kind' info sample.hark
 walk "hark info --json" '"kind"' info --json sample.hark
 walk "hark run --native" '^up$' run --native -q -- echo up
 walk "hark run --native -o" '^up$' run --native -q -o f.hark -- echo up
+walk "hark record" '^up$' record -q -o f.hark -- echo up
+ok "... which is one" "$HARK" record -q --force -o one.hark -- sh -c '/bin/true'
+walk "hark info of a recording" 'kind' info one.hark
 walk "hark run --native -f" '^up$' run --native -q -f -- sh -c '/bin/echo up'
 walk "hark run --native -p" '^$' run --native -q -p $guest
 is "... and the process visited noticed nothing" "$(cat guest.err)" ""
