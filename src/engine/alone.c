@@ -46,6 +46,19 @@ static void put_moved_operand(struct work *w)
 		put_leave(w, w->pc, EXIT_STATE);
 }
 
+/* As the recorder does it (mirror.c, put_store_x87): what is left in the
+ * register that was popped is what was loaded again. */
+static void put_store_x87(struct work *w)
+{
+	struct x86_insn load = w->i->x;
+
+	load.modrm ^= 2 << 3;
+	put_moved_operand(w);
+	x86_put_moved32(&w->hot, w->g->bytes + w->i->off, &load, w->pc, X86_GS,
+			WIRE_SHADOW_SKEW);
+	put_moved_operand(w);
+}
+
 /* Only the address is formed: lea has a result, the others are hints. */
 static void put_address(struct work *w)
 {
@@ -114,12 +127,14 @@ void put_alone(struct work *w)
 	case WAY_SOME:
 	case WAY_STORE:
 	case WAY_STORE_POP:
-	case WAY_STORE_X87:
 	case WAY_GATHER:
 	case WAY_SCATTER:
 	case WAY_UPDATE:
 	case WAY_LOCKED:
 		put_moved_operand(w);
+		break;
+	case WAY_STORE_X87:
+		put_store_x87(w);
 		break;
 	case WAY_PUSH:
 		push_reg(w, reg);
