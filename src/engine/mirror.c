@@ -53,6 +53,12 @@ static struct x86_mem plus(struct x86_mem m, unsigned off)
 	return m;
 }
 
+static struct x86_buf cold_at(uint8_t *at)
+{
+	return (struct x86_buf){
+	    .start = at, .at = at, .end = at + COLD_LEN, .pc = (uint64_t)at};
+}
+
 /* -- Borrowing ------------------------------------------------------------- */
 
 static const uint8_t temp_spill[TEMP_MAX] = {SPILL_ANY, SPILL_MORE};
@@ -94,7 +100,11 @@ static unsigned take_temp(struct work *w, unsigned n, uint16_t avoid)
 		return w->temp[n];
 	if (n == 1)
 		taken |= (uint16_t)(1 << X86_RAX | 1 << w->temp[0]);
-	reg = choose(taken | w->used_ahead[w->k]);
+	reg = choose(taken | w->used_far[w->k]);
+	if (reg == X86_NOREG) {
+		reg = choose(taken | w->used_ahead[w->k]);
+		w->near |= (uint8_t)(1 << n);
+	}
 	if (reg == X86_NOREG) {
 		reg = choose(taken | w->i->x.gpr_read | w->i->x.gpr_write);
 		w->once |= (uint8_t)(1 << n);
@@ -114,6 +124,7 @@ static void give_back_temp(struct work *w, unsigned n)
 	emit_rm(&w->hot, EMIT_MOV, 8, w->temp[n], spill(temp_spill[n]));
 	w->temp[n] = X86_NOREG;
 	w->once &= (uint8_t) ~(1 << n);
+	w->near &= (uint8_t) ~(1 << n);
 }
 
 /* temp[0] may not be given back while temp[1] is lent: the side table. */
@@ -135,6 +146,37 @@ void put_give_back(struct work *w)
 	give_back_temp(w, 1);
 	give_back_temp(w, 0);
 	point_borrowed(w);
+}
+
+void put_give_back_near(struct work *w)
+{
+	if (w->near & 1)
+		w->near |= 2;
+	if (w->near == 0)
+		return;
+	if (w->near & 2)
+		give_back_temp(w, 1);
+	if (w->near & 1)
+		give_back_temp(w, 0);
+	w->near = 0;
+	point_borrowed(w);
+}
+
+void put_jcc_lent(struct work *w, uint64_t target)
+{
+	struct exit *x = new_exit(w, target);
+	struct x86_buf b = cold_at(take_cold(w, COLD_LEN));
+
+	emit_jcc(&w->hot, w->i->x.opcode & 15, emit_pc(&b));
+	for (unsigned n = TEMP_MAX; n-- > 0;)
+		if (w->temp[n] != X86_NOREG)
+			emit_rm(&b, EMIT_MOV, 8, w->temp[n],
+				spill(temp_spill[n]));
+	emit_align_rel32(&b, 1);
+	emit_jmp(&b, x->stub);
+	x->site = emit_pc(&b) - 4;
+	if (b.bad)
+		engine_die("no room for an exit");
 }
 
 /* -- Flags ----------------------------------------------------------------- */
@@ -252,12 +294,6 @@ static void put_check(struct work *w, struct check *c)
 	emit_rm(&w->hot, EMIT_CMP, c->size, c->value,
 		shadow_of(plus(c->m, c->at)));
 	emit_jcc(&w->hot, X86_CC_NE, (uint64_t)c->cold);
-}
-
-static struct x86_buf cold_at(uint8_t *at)
-{
-	return (struct x86_buf){
-	    .start = at, .at = at, .end = at + COLD_LEN, .pc = (uint64_t)at};
 }
 
 /* gs:[VCPU_ARG] = site; to the engine; what follows is where it comes back. */
@@ -813,6 +849,7 @@ void put_mirrored_indirect(struct work *w, int is_call)
 	put_save_flags(w);
 	if (x->is_mem) {
 		w->used_ahead[w->k] |= 1 << X86_R10;
+		w->used_far[w->k] |= 1 << X86_R10;
 		t = load_temp(w, m, 8, 1);
 	}
 	put_spills(w);

@@ -121,7 +121,7 @@ static int is_taped(const struct engine *e)
 
 /* A new exit to target; its rel32 is the last four bytes of the instruction
  * that `put` is about to write, or was. */
-static struct exit *new_exit(struct work *w, uint64_t target)
+struct exit *new_exit(struct work *w, uint64_t target)
 {
 	uint32_t number = pool_add(&w->e->cache->exits);
 	struct exit *x;
@@ -371,6 +371,16 @@ static void put_popf(struct work *w)
 	emit_plain(b, EMIT_POPF);
 }
 
+/* May registers stay borrowed over it? */
+static int is_crossed(const struct work *w, const struct guest_insn *i)
+{
+	uint64_t pc = w->g->pc + i->off;
+
+	if (i->treat == TREAT_JCC)
+		return x86_target(w->g->bytes + i->off, &i->x, pc) > pc;
+	return i->treat != TREAT_LOOP;
+}
+
 /* Instructions with memory: as they are, recorded, or replayed. */
 static void put_memory(struct work *w)
 {
@@ -428,7 +438,10 @@ static void put_branch(struct work *w, uint64_t target)
 	w->branches = 1;
 	switch ((enum treat)w->i->treat) {
 	case TREAT_JCC:
-		put_jcc(w, target);
+		if (w->temp[0] != X86_NOREG)
+			put_jcc_lent(w, target);
+		else
+			put_jcc(w, target);
 		break;
 	case TREAT_LOOP:
 		put_loop(w, target);
@@ -495,7 +508,9 @@ static void put_insn(struct work *w)
 		put_memory(w);
 		return;
 	}
-	if (treat != TREAT_CALL && treat != TREAT_RET)
+	if (treat == TREAT_JCC && is_crossed(w, w->i))
+		put_give_back_near(w);
+	else if (treat != TREAT_CALL && treat != TREAT_RET)
 		put_give_back(w);
 	if (treat == TREAT_CALL || treat == TREAT_JMP)
 		put_settle_flags(w, w->flags_behind);
@@ -571,7 +586,7 @@ static void find_live(struct work *w)
 	struct x86_live live = live_behind(w);
 	unsigned how =
 	    is_taped(w->e) && !w->e->exact_flags ? 0 : X86_LIVE_AT_FAULTS;
-	uint16_t used = 0;
+	uint16_t used = 0, far = 0;
 
 	w->flags_behind = live.flags & X86_FLAGS_STATUS;
 	for (unsigned k = w->g->n; k-- > 0;) {
@@ -579,16 +594,20 @@ static void find_live(struct work *w)
 
 		if (i->treat == TREAT_STEP) {
 			live = x86_live_all();
-			used = X86_LIVE_GPRS;
+			used = far = X86_LIVE_GPRS;
 		} else {
 			live =
 			    x86_live_before(&i->x, live, live_taken(w, i), how);
 			if (i->treat == TREAT_JCC || i->treat == TREAT_LOOP)
 				used = 0; /* a run ends */
+			if (!is_crossed(w, i))
+				far = 0;
 			used |= (uint16_t)(i->x.gpr_read | i->x.gpr_write);
+			far |= used;
 		}
 		w->flags_live[k] = live.flags & X86_FLAGS_STATUS;
 		w->used_ahead[k] = used;
+		w->used_far[k] = far;
 	}
 }
 

@@ -31,16 +31,19 @@ struct work {
 	uint16_t flags_live[BLOCK_MAX]; /* before each instruction */
 	/* Only if recorded (mirror.c): */
 	uint16_t used_ahead[BLOCK_MAX]; /* general registers, in the same run */
-	uint8_t temp[TEMP_MAX];		/* borrowed: X86_NOREG, or which */
-	uint8_t once;			/* of them: for this instruction only */
-	uint8_t flags_saved;		/* in the vcpu: put_settle_flags() */
-	uint8_t wants_flags;		/* of the block */
-	uint8_t looks_ahead;		/* the code around does not change */
-	uint16_t flags_behind;		/* live, if it goes straight on */
-	uint8_t branches;		/* what is put is a branch's exit */
-	uint8_t lonely;			/* none of its exits is ever linked */
-	uint64_t counted;		/* of the block */
-	uint64_t epoch; /* threads must have seen it: tape.h; 0: any */
+	uint16_t
+	    used_far[BLOCK_MAX]; /* and on, up to a branch that goes back */
+	uint8_t temp[TEMP_MAX];	 /* borrowed: X86_NOREG, or which */
+	uint8_t once;		 /* of them: for this instruction only */
+	uint8_t near;		 /* of them: for this run only */
+	uint8_t flags_saved;	 /* in the vcpu: put_settle_flags() */
+	uint8_t wants_flags;	 /* of the block */
+	uint8_t looks_ahead;	 /* the code around does not change */
+	uint16_t flags_behind;	 /* live, if it goes straight on */
+	uint8_t branches;	 /* what is put is a branch's exit */
+	uint8_t lonely;		 /* none of its exits is ever linked */
+	uint64_t counted;	 /* of the block */
+	uint64_t epoch;		 /* threads must have seen it: tape.h; 0: any */
 };
 
 void piece_begin(struct work *w);
@@ -71,6 +74,8 @@ void put_spills(struct work *w);
 void put_look_up(struct work *w);
 /* An exit to target, always taken. */
 void put_jmp(struct work *w, uint64_t target);
+/* A new exit: its .site is to be set. */
+struct exit *new_exit(struct work *w, uint64_t target);
 
 /* mirror.c: the instruction, recorded. Those that transfer control, too,
  * except for what does it by itself (jcc, jmp, syscall, ...). */
@@ -85,6 +90,11 @@ void put_give_back(struct work *w);
 void put_settle_flags(struct work *w, unsigned live);
 /* Wherever they are: from the vcpu. */
 void put_restore_flags(struct work *w);
+/* The same, of those that the rest of the block may want. */
+void put_give_back_near(struct work *w);
+/* A conditional branch forwards: what is borrowed for longer is given back on
+ * the way out, not here. */
+void put_jcc_lent(struct work *w, uint64_t target);
 /* A piece begins: what is borrowed is so still. */
 void point_borrowed(struct work *w);
 
