@@ -24,7 +24,7 @@ static void chunk_begin(const struct ring_view *v, uint32_t number)
 
 void ring_open(const struct ring_view *v, uint32_t tid)
 {
-	v->ring->tid = tid;
+	__atomic_store_n(&v->ring->tid, tid, __ATOMIC_RELAXED);
 	v->ring->lost = 0;
 	v->ring->waiting = 0;
 	STORE(&v->ring->tail, 0);
