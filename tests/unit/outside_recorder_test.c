@@ -509,9 +509,10 @@ START_TEST(scribbles_end_one_stream_and_no_other)
 	if (_i == 0) { /* a record that is none */
 		play_put(&threads[1], 99, "garbage", 7);
 	} else if (_i == 1) { /* one that is longer than what was committed */
-		const struct wire_rec rec = {WIRE_REC_BYTES, 0, 65000};
+		const struct wire_rec long_one = {WIRE_REC_BYTES, 0, 65000};
 
-		memcpy(ring_reserve(&threads[1].view, 8), &rec, sizeof rec);
+		memcpy(ring_reserve(&threads[1].view, 8), &long_one,
+		       sizeof long_one);
 		ring_commit(&threads[1].view, 8);
 	} else { /* the ring itself */
 		threads[1].view.ring->head = 77777;
