@@ -21,7 +21,7 @@ enum {
 static const struct {
 	uint64_t load;
 	int level;
-} pressure[] = {{16 << 20, -1}, {UINT64_MAX, -5}};
+} pressure[] = {{16 << 20, 1}, {UINT64_MAX, -3}};
 
 enum { JOB_NEW, JOB_TAKEN, JOB_PRESSED };
 
