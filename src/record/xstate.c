@@ -133,15 +133,6 @@ static int differ(const char *name, const uint8_t *recorded,
 	return 1;
 }
 
-/* st(i) is a physical register, and those have a bit each: 0 is empty. */
-static int is_empty(const uint8_t *xstate, const struct field *f, unsigned i)
-{
-	unsigned top = xstate[8 + FX_FSW + 1] >> 3;
-
-	return f->at == FX_ST &&
-	       (xstate[8 + FX_FTW] >> ((top + i) & 7) & 1) == 0;
-}
-
 static int compare_fxsave(const uint8_t *recorded, const uint8_t *replayed,
 			  char *text, size_t size)
 {
@@ -154,8 +145,7 @@ static int compare_fxsave(const uint8_t *recorded, const uint8_t *replayed,
 		for (unsigned i = 0; i < f->n; i++) {
 			fmt_text(name, sizeof name, f->n > 1 ? "%s%u" : "%s",
 				 f->name, i);
-			if (!is_empty(recorded, f, i) &&
-			    differ(name, field_of(recorded, f, i, a),
+			if (differ(name, field_of(recorded, f, i, a),
 				   field_of(replayed, f, i, b), f->len, text,
 				   size))
 				return 1;

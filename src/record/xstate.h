@@ -3,9 +3,8 @@
  *
  * wire/record.h says how they lie. A component that is not there is in its
  * initial state, so "not there" and "there, and initial" are the same. What no
- * program can rely on is not compared: what x87 registers hold that are empty,
- * the addresses of the last x87 instruction and its operand, its opcode, and
- * reserved bytes. Hosted. */
+ * program can rely on is not compared: the addresses of the last x87
+ * instruction and its operand, its opcode, and reserved bytes. Hosted. */
 #ifndef RECORD_XSTATE_H
 #define RECORD_XSTATE_H
 

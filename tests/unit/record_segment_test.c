@@ -393,8 +393,6 @@ static void spoil_byte(unsigned at, const char *words)
 
 	memcpy(a, sample_xstate(), sizeof a);
 	a[0] = 3;
-	a[8 + 3] = 7 << 3; /* top is 7: st(3) is physical register 2 */
-	a[8 + 4] = 1 << 2;
 	memcpy(b, a, sizeof b);
 	b[8 + at] ^= 1;
 	xstate_layout_here(&layout);
@@ -407,7 +405,7 @@ static void spoil_byte(unsigned at, const char *words)
 START_TEST(extended_registers_are_compared_one_by_one)
 {
 	spoil_byte(0, "fcw is 037e, recorded 037f");
-	spoil_byte(2, "fsw is 3801");
+	spoil_byte(2, "fsw is 0001");
 	spoil_byte(4, "ftw");
 	spoil_byte(6, NULL);  /* fop */
 	spoil_byte(8, NULL);  /* fip */
@@ -416,7 +414,6 @@ START_TEST(extended_registers_are_compared_one_by_one)
 	spoil_byte(28, NULL); /* mask */
 	spoil_byte(32 + 16 * 3, "st3 is 0000");
 	spoil_byte(32 + 16 * 3 + 10, NULL);
-	spoil_byte(32 + 16 * 2, NULL); /* st2: empty */
 	spoil_byte(160 + 16 * 15, "xmm15 is");
 	spoil_byte(160 + 16 * 16, NULL);
 }
