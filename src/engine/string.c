@@ -74,8 +74,44 @@ static int store(struct part *p, const uint8_t *from)
 
 /* -- One kind each: 0, or -1: the CPU shall do the rest -------------------- */
 
+/* How far the destination is ahead of the source, in the direction of the
+ * copy. */
+static uint64_t ahead(const struct part *p)
+{
+	uint64_t by = p->v->gpr[RDI] - p->v->gpr[RSI];
+
+	return p->step > 0 ? by : -by;
+}
+
+/* Upwards, a whole number of elements ahead: what is copied comes again and
+ * again. */
+static int repeats_itself(const struct part *p)
+{
+	uint64_t by = ahead(p);
+
+	return p->step > 0 && by != 0 && by % p->size == 0 &&
+	       by < WIRE_STRING_PART;
+}
+
+static int do_period(struct part *p)
+{
+	struct part first = *p;
+	uint64_t by = ahead(p), len = p->n * p->size;
+	uint8_t buf[WIRE_STRING_PART];
+
+	first.n = by / p->size < p->n ? by / p->size : p->n;
+	if (check(&first, RSI, p->fs) < 0)
+		return -1;
+	memcpy(buf, shadow(p->v, p->v->gpr[RSI]), first.n * p->size);
+	for (uint64_t i = by; i < len; i++)
+		buf[i] = buf[i - by];
+	return store(p, buf);
+}
+
 static int do_movs(struct part *p)
 {
+	if (repeats_itself(p))
+		return do_period(p);
 	if (check(p, RSI, p->fs) < 0)
 		return -1;
 	return store(p, shadow(p->v, lowest(p, p->v->gpr[RSI])));
@@ -155,10 +191,32 @@ static int stops(const struct part *p)
 	return p->repeats && (p->x.prefixes & X86_P_F3 ? !equal : equal);
 }
 
+/* Elements at the start of a part that are the same on both sides; all but the
+ * last, whose flags are wanted. */
+static uint64_t same_ones(const struct part *p)
+{
+	const uint8_t *a = shadow(p->v, p->v->gpr[RSI]);
+	const uint8_t *b = shadow(p->v, p->v->gpr[RDI]);
+	uint64_t len = (p->n - 1) * p->size, i = 0;
+
+	while (i + sizeof(uint64_t) <= len) {
+		uint64_t x, y;
+
+		__builtin_memcpy(&x, a + i, sizeof x);
+		__builtin_memcpy(&y, b + i, sizeof y);
+		if (x != y)
+			break;
+		i += sizeof x;
+	}
+	return i / p->size;
+}
+
 static int do_compare(struct part *p, int with_rsi)
 {
 	if ((with_rsi && check(p, RSI, p->fs) < 0) || check(p, RDI, 0) < 0)
 		return -1;
+	if (with_rsi && p->step > 0 && p->x.prefixes & X86_P_F3)
+		p->done = same_ones(p);
 	while (p->done < p->n && !p->found) {
 		uint64_t b = element(p, RDI, p->done);
 		uint64_t a =
@@ -198,21 +256,31 @@ static int do_kind(struct part *p)
 	}
 }
 
+/* Elements that surely can be read, if the first one can: to the page's end. */
+static uint64_t until_page(const struct part *p, unsigned reg)
+{
+	enum { PAGE = 4096 };
+	uint64_t at = p->v->gpr[reg] % PAGE;
+
+	return p->step > 0 ? (PAGE - at) / p->size : at / p->size + 1;
+}
+
 /* Y1. Elements that an earlier one of the same part writes are not in it. */
 static uint64_t part_length(const struct part *p)
 {
 	const uint64_t *gpr = p->v->gpr;
 	uint64_t n = WIRE_STRING_PART / p->size;
-	uint64_t apart = gpr[RDI] - gpr[RSI];
 
-	if (p->step < 0)
-		apart = -apart;
 	if (!p->repeats)
 		return 1;
-	if (kind_of(&p->x) == MOVS && apart != 0 && apart / p->size < n)
-		n = apart / p->size;
-	if (kind_of(&p->x) == CMPS || kind_of(&p->x) == SCAS)
-		n = 1; /* who knows how far it may read */
+	if (kind_of(&p->x) == MOVS && ahead(p) != 0 && !repeats_itself(p) &&
+	    ahead(p) / p->size < n)
+		n = ahead(p) / p->size;
+	if (kind_of(&p->x) == CMPS && until_page(p, RSI) < n)
+		n = until_page(p, RSI);
+	if ((kind_of(&p->x) == CMPS || kind_of(&p->x) == SCAS) &&
+	    until_page(p, RDI) < n)
+		n = until_page(p, RDI); /* who knows how far it may read */
 	if (n == 0)
 		n = 1;
 	return n < gpr[RCX] ? n : gpr[RCX];

@@ -43,7 +43,7 @@ enum {
 	WIRE_RECORD_VERSION = 1,   /* of all that is said here */
 	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
 	WIRE_GRANULE = 32,
-	WIRE_STRING_PART = 2048, /* bytes, at most */
+	WIRE_STRING_PART = 8192, /* bytes, at most */
 	WIRE_XSTATE_MAX = 16384,
 };
 #define WIRE_SHADOW_SIZE (1ull << 32)
