@@ -210,6 +210,7 @@ static void print_json(const struct facts *f, const struct recording *r)
 	if (r != NULL) {
 		json_number(&j, "thread_bytes", f->thread_bytes);
 		json_number(&j, "code_bytes", f->code_bytes);
+		json_number(&j, "modules", recording_n_modules(r));
 		list_json(&j, r);
 	}
 	json_end(&j);
@@ -234,6 +235,7 @@ static void print_recording(const struct facts *f, const struct recording *r)
 	const char *text;
 
 	print_number("key frames", f->key_frames);
+	print_number("modules", recording_n_modules(r));
 	if (recording_cpu_missing(r, lacks, sizeof lacks))
 		printf("%-12s no: this processor lacks %s\n", "replayable",
 		       lacks);

@@ -2,7 +2,7 @@
 # timeout: 300
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 80
+plan 84
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -52,6 +52,21 @@ hark record -q --key-every 5000 -o k2.hark -- \
 ok "--key-every makes more key frames" test "$(json k2.hark key_frames)" -gt \
 	$(($(json k1.hark key_frames) + 3))
 like "and they replay" "$(verified k2.hark)" "$GOOD"
+
+# -- Files of code --
+
+printf 'int main(void) { return 6; }\n' >prog.c
+gcc -g -static prog.c -o prog
+objcopy --only-keep-debug prog prog.debug
+strip prog
+objcopy --add-gnu-debuglink=prog.debug prog
+hark record -q -o m1.hark ./prog
+hark record -q --bundle-debug -o m2.hark ./prog
+is "the program and the vdso are in it" "$(json m1.hark modules)" 2
+is "--bundle-debug: and its debug information" "$(json m2.hark modules)" 3
+"$HARK" record -q -o closed.hark ./prog <&- >&- 2>&-
+is "without standard input, output and errors" $? 6
+like "it is a recording all the same" "$(verified closed.hark)" "$GOOD"
 
 # -- The shelf --
 
