@@ -9,11 +9,13 @@
  * S4  At the next KEY, and at an END, all registers are the recorded ones:
  *     general ones, flags (status and direction), the bases of fs and gs, and
  *     the extended ones (record/xstate.h). Flags that the program overwrites
- *     before it looks at them are nobody's: neither world keeps them. */
+ *     before it looks at them are nobody's: neither world keeps them, and
+ *     recording knows more code than the recording has. So only those are
+ *     compared that are certainly looked at. */
 #include "record/segment.h"
 
 #include "base/fmt.h"
-#include "x86/live.h"
+#include "x86/decode.h"
 
 #include <string.h>
 
@@ -96,39 +98,39 @@ enum {
 _Static_assert(offsetof(struct wire_rec_state, sigmask) / 8 == N_REGS,
 	       "names stand as registers do");
 
-/* The instructions from pc on, as far as only one can follow another; how
- * many. */
-static unsigned straight_line(const struct segment *s, uint64_t pc,
-			      struct x86_insn insns[LOOK_AHEAD])
+/* What of `wanted` the instruction looks at. A system call puts all flags into
+ * r11. */
+static unsigned flags_read(const struct x86_insn *i, unsigned wanted)
 {
-	unsigned n = 0;
+	if (i->row->flow == X86_SYSCALL)
+		return wanted;
+	return i->flag_read & wanted;
+}
 
-	while (n < LOOK_AHEAD) {
-		struct x86_insn *i = &insns[n];
+/* Those that the program certainly looks at: on the straight line from pc, up
+ * to where it may branch, before they are overwritten. What becomes of the
+ * others depends on code that may not be in the recording. */
+static uint64_t flags_to_compare(const struct segment *s, uint64_t pc)
+{
+	unsigned wanted = X86_FLAGS_STATUS, found = 0;
+	struct x86_insn i;
+
+	for (int n = 0; n < LOOK_AHEAD && wanted != 0; n++) {
 		uint8_t bytes[X86_MAX_LEN];
 		unsigned have = code_fetch(s->code, pc, bytes, sizeof bytes);
 
-		if (x86_decode(bytes, have, i) != X86_OK)
+		if (x86_decode(bytes, have, &i) != X86_OK)
 			break;
-		n++;
-		pc += i->len;
-		if (i->row->flow == X86_JMP || i->row->flow == X86_CALL)
-			pc = x86_target(bytes, i, pc - i->len);
-		else if (!x86_falls_through(i))
+		found |= flags_read(&i, wanted);
+		wanted &= ~(found | i.flag_write);
+		if (i.row->flow == X86_JMP || i.row->flow == X86_CALL)
+			pc = x86_target(bytes, &i, pc);
+		else if (i.row->flow == X86_NEXT)
+			pc += i.len;
+		else
 			break;
 	}
-	return n;
-}
-
-/* Those that the program may still look at. */
-static uint64_t flags_to_compare(const struct segment *s, uint64_t pc)
-{
-	struct x86_insn insns[LOOK_AHEAD];
-	struct x86_live live[LOOK_AHEAD] = {x86_live_all()};
-	unsigned n = straight_line(s, pc, insns);
-
-	x86_live_run(insns, n, NULL, x86_live_all(), 0, live);
-	return X86_DF | (live[0].flags & X86_FLAGS_STATUS);
+	return X86_DF | found;
 }
 
 /* Adds every difference to the text; whether there is one. */
