@@ -2,6 +2,7 @@
 #include "engine/ways.h"
 
 #include "engine/vcpu.h"
+#include "x86/rewrite.h"
 
 enum { P_0F = 1, P_0F38 = 2 }; /* legacy maps */
 
@@ -155,15 +156,6 @@ static int is_size(unsigned size)
 	       size == 16 || size == 32 || size == 64;
 }
 
-/* Can the operand be moved to the shadow? It gets longer. */
-static int has_room(const struct x86_insn *i)
-{
-	enum { SEGMENT_AND_67 = 2, SIB = 1, DISP = 4 };
-
-	return i->len - i->disp_size + DISP + SIB + SEGMENT_AND_67 <=
-	       X86_MAX_LEN;
-}
-
 /* Stores of the x87 unit that pop: twice is once too often. */
 static enum way x87_store_way(const struct x86_insn *i)
 {
@@ -186,9 +178,9 @@ static enum way store_way(const struct x86_insn *i)
 }
 
 /* AVX-512's; those of AVX2 keep their mask in a vector register. */
-static enum way vsib_way(const struct x86_insn *i)
+static enum way vsib_way(const uint8_t *code, const struct x86_insn *i)
 {
-	if (i->space < X86_SPACE_EVEX || !i->aaa || !has_room(i))
+	if (i->space < X86_SPACE_EVEX || !i->aaa || !x86_can_move32(code, i))
 		return WAY_STATE;
 	return i->row->mem & X86_M_WRITE ? WAY_SCATTER : WAY_GATHER;
 }
@@ -200,8 +192,8 @@ static enum way explicit_way(const uint8_t *code, const struct x86_insn *i)
 	int may = (r->attr & X86_A_MEM_MAY) != 0 || i->aaa;
 
 	if (r->attr & X86_A_VSIB)
-		return vsib_way(i);
-	if (!is_size(r->mem_size) || !has_room(i) ||
+		return vsib_way(code, i);
+	if (!is_size(r->mem_size) || !x86_can_move32(code, i) ||
 	    (is_legacy(i, 0) && i->opcode == 0x8e) || /* to a segment */
 	    r->attr & (X86_A_BITSTRING | X86_A_XSTATE | X86_A_MOFFS |
 		       X86_A_REG_ADDR | X86_A_NONDET))
@@ -216,7 +208,7 @@ static enum way explicit_way(const uint8_t *code, const struct x86_insn *i)
 	return way_takes_register(i) && !may ? WAY_UPDATE : WAY_STATE;
 }
 
-static enum way implicit_way(const struct x86_insn *i)
+static enum way implicit_way(const uint8_t *code, const struct x86_insn *i)
 {
 	unsigned op = i->opcode;
 
@@ -232,7 +224,7 @@ static enum way implicit_way(const struct x86_insn *i)
 		return WAY_LEAVE;
 	if (op == 0x9c)
 		return WAY_PUSHF;
-	if (op == 0xff && group(i) == 6 && has_room(i))
+	if (op == 0xff && group(i) == 6 && x86_can_move32(code, i))
 		return WAY_PUSH_M;
 	return WAY_STATE;
 }
@@ -249,7 +241,7 @@ enum way way_of(const uint8_t *code, const struct x86_insn *i)
 	if (r->attr & X86_A_STRING)
 		return i->prefixes & X86_P_67 ? WAY_STATE : WAY_STRING;
 	if (r->imem[0] != 0 || r->imem[1] != 0)
-		return implicit_way(i);
+		return implicit_way(code, i);
 	if (has_explicit)
 		return explicit_way(code, i);
 	if (r->attr & (X86_A_NONDET | X86_A_XSTATE | X86_A_PRIV))

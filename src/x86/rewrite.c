@@ -30,8 +30,9 @@ static unsigned keep_prefixes(const uint8_t *code, const struct x86_insn *insn,
 static int is_plain(const uint8_t *code, const struct x86_insn *insn,
 		    unsigned at)
 {
-	if (insn->space != X86_SPACE_LEGACY)
-		return 1;
+	if (insn->space >= X86_SPACE_VEX)
+		return code[at] == 0xc4 || code[at] == 0xc5 ||
+		       code[at] == 0x62 || code[at] == 0x8f;
 	if ((code[at] & 0xf0) == 0x40)
 		at++;
 	return !is_legacy_prefix(code[at]) && (code[at] & 0xf0) != 0x40;
@@ -42,12 +43,41 @@ static void put_u32(uint8_t *to, uint32_t value)
 	__builtin_memcpy(to, &value, sizeof value);
 }
 
+int x86_can_move32(const uint8_t *code, const struct x86_insn *insn)
+{
+	enum { SEGMENT_AND_67 = 2, SIB = 1, DISP = 4 };
+	unsigned at = 0;
+
+	if (!insn->is_mem || insn->row->attr & X86_A_MOFFS ||
+	    insn->len - insn->disp_size + DISP + SIB + SEGMENT_AND_67 >
+		X86_MAX_LEN)
+		return 0;
+	while (is_legacy_prefix(code[at]))
+		at++;
+	return is_plain(code, insn, at);
+}
+
+/* An operand relative to rip has no index, so X is ignored; with SIB it is not.
+ * code: up to the opcode, which is at the end. */
+static void clear_x(uint8_t *code, unsigned prefixes, unsigned n,
+		    const struct x86_insn *insn)
+{
+	if (!(insn->rex & 2))
+		return;
+	if (insn->space >= X86_SPACE_EVEX)
+		code[n - 4] |= 0x40;
+	else if (insn->space >= X86_SPACE_VEX)
+		code[n - 3] |= 0x40;
+	else
+		code[prefixes] &= (uint8_t)~2;
+}
+
 int x86_put_moved32(struct x86_buf *b, const uint8_t *code,
 		    const struct x86_insn *insn, uint64_t pc, unsigned seg,
 		    uint32_t more)
 {
 	uint8_t out[2 * X86_MAX_LEN] = {(uint8_t)seg, 0x67};
-	unsigned n = 2, at, reg = insn->modrm & 0x38, has_sib;
+	unsigned n = 2, at, reg = insn->modrm & 0x38, has_sib, prefixes;
 	unsigned tail = (unsigned)insn->disp_off + insn->disp_size;
 	uint32_t disp = (uint32_t)insn->disp + more;
 
@@ -56,11 +86,13 @@ int x86_put_moved32(struct x86_buf *b, const uint8_t *code,
 	at = keep_prefixes(code, insn, out, &n);
 	if (!is_plain(code, insn, at))
 		return -1;
+	prefixes = n;
 	while (at < insn->modrm_off)
 		out[n++] = code[at++];
 	has_sib = (insn->modrm & 7) == MOD_SIB;
 	if (insn->base == X86_RIP) {
 		disp += (uint32_t)(pc + insn->len);
+		clear_x(out, prefixes, n, insn);
 		out[n++] = (uint8_t)(reg | MOD_SIB);
 		out[n++] = SIB_ABSOLUTE;
 	} else if (insn->base == X86_NOREG) {
@@ -99,7 +131,7 @@ int x86_put_register(struct x86_buf *b, const uint8_t *code,
 	int is_byte =
 	    (insn->row->role[1] & X86_R_BYTE) != 0 || insn->row->mem_size == 1;
 
-	if (!insn->is_mem || insn->space != X86_SPACE_LEGACY ||
+	if (!insn->is_mem || insn->space >= X86_SPACE_VEX ||
 	    !(insn->row->attr & X86_A_MODRM))
 		return -1;
 	at = keep_prefixes(code, insn, out, &n);
