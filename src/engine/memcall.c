@@ -20,6 +20,7 @@
 #include "engine/call_priv.h"
 
 #include "engine/memory.h"
+#include "engine/tape.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -68,6 +69,9 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 		space_add(e, (uint64_t)answer, (uint64_t)answer + len,
 			  (prot & SYS_PROT_WRITE ? SPACE_WRITE : 0) |
 			      (flags & SYS_MAP_SHARED ? SPACE_SHARED : 0));
+	if (v->tape && !(flags & SYS_MAP_ANONYMOUS))
+		tape_map(v, (uint64_t)answer, len, prot, flags, c->args[4],
+			 c->args[5]);
 	return answer;
 }
 
@@ -124,6 +128,8 @@ static int64_t do_munmap(struct vcpu *v, const struct call *c)
 	space_forget(v->engine, s.start, s.end);
 	answer = unmap_parts(v, c, s);
 	space_forget(v->engine, s.start, s.end);
+	if (v->tape && answer == 0)
+		tape_unmap(v, s.start, s.end - s.start);
 	return answer;
 }
 
