@@ -731,8 +731,6 @@ static void put_by_way(struct work *w, enum way way)
 		settle_for_insn(w);
 	switch (way) {
 	case WAY_LOAD:
-		put_load(w, m);
-		break;
 	case WAY_SOME:
 		put_load(w, m);
 		break;

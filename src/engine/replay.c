@@ -15,6 +15,7 @@
 #include "engine/plan.h"
 #include "engine/string.h"
 #include "engine/translate.h"
+#include "inside/sys.h"
 #include "x86/decode.h"
 
 #include <signal.h>
@@ -121,10 +122,11 @@ static struct engine *make_engine(void)
 	uint64_t cache_at = memory_at + align(sizeof(struct memory));
 	uint64_t len = cache_at + align(sizeof(struct cache));
 	int64_t got = memory_place(&hint, len);
-	struct engine *e = (struct engine *)got;
+	struct engine *e;
 
-	if (got < 0 && got > -4096)
+	if (sys_failed(got))
 		return NULL;
+	e = (struct engine *)got;
 	e->memory = (struct memory *)((uint8_t *)e + memory_at);
 	e->cache = (struct cache *)((uint8_t *)e + cache_at);
 	e->memory->hint = hint;

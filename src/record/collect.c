@@ -30,14 +30,6 @@ static uint64_t fs_base(void)
 	return base;
 }
 
-static uint64_t tsc(void)
-{
-	uint32_t lo, hi;
-
-	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	return (uint64_t)hi << 32 | lo;
-}
-
 static void get_state(const struct vcpu *v, struct wire_rec_state *out)
 {
 	memcpy(out->gpr, v->gpr, sizeof out->gpr);
@@ -106,7 +98,7 @@ static void put_key(struct vcpu *v)
 	struct wire_rec_key key = {.count = vcpu_count(v),
 				   .epoch = v->epoch,
 				   .time_ns = put_now_ns(),
-				   .tsc = tsc()};
+				   .tsc = guest_tsc()};
 	uint32_t len = get_xstate(v);
 	uint8_t *at;
 
@@ -348,7 +340,7 @@ void tape_call(struct vcpu *v, int64_t answer)
 {
 	struct tape *t = v->tape;
 	int64_t nr = (int32_t)v->gpr[0];
-	uint64_t now = tsc();
+	uint64_t now = guest_tsc();
 	uint8_t *at;
 
 	if (t->born)
@@ -465,7 +457,7 @@ static int gather(struct vcpu *v, const struct site *s)
 
 		if (!(v->gather[0] >> i & 1))
 			continue;
-		memcpy(&index, indices + i * wide, wide);
+		memcpy(&index, indices + (size_t)i * wide, wide);
 		if (wide == 4)
 			index = (int32_t)index;
 		at = base + ((uint64_t)index << x.scale);

@@ -148,7 +148,7 @@ uint8_t *put_varint(uint8_t *to, uint64_t value)
 
 uint8_t *put_zigzag(uint8_t *to, int64_t value)
 {
-	return put_varint(to, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+	return put_varint(to, (uint64_t)value << 1 ^ -(uint64_t)(value < 0));
 }
 
 uint8_t *put_bytes(uint8_t *to, const void *from, uint32_t len)
