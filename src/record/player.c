@@ -51,7 +51,8 @@ static void read_layout(const struct recording *r, struct xstate_layout *out)
 	}
 }
 
-int player_new(struct recording *r, struct player **out, struct hark_err *err)
+int player_new(struct recording *r, int counts_instructions,
+	       struct player **out, struct hark_err *err)
 {
 	struct player *p = calloc(1, sizeof *p);
 
@@ -67,7 +68,7 @@ int player_new(struct recording *r, struct player **out, struct hark_err *err)
 			       "no memory to replay in (it takes 4 GiB of "
 			       "address space)");
 	}
-	replay_count_instructions(p->cpu, 1);
+	replay_count_instructions(p->cpu, counts_instructions);
 	*out = p;
 	return 0;
 }
@@ -219,6 +220,7 @@ int player_segment(struct player *p, unsigned i, struct player_sum *out,
 	replay_instructions(p->cpu);
 	if (play(p, i, &s, err) < 0)
 		return -1;
-	*out = (struct player_sum){replay_instructions(p->cpu), s.n_events};
+	*out = (struct player_sum){replay_instructions(p->cpu),
+				   *replay_count(p->cpu) - s.count, s.n_events};
 	return 0;
 }

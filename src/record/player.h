@@ -14,12 +14,15 @@
 struct player; /* opaque */
 
 struct player_sum {
-	uint64_t instructions;
-	uint64_t events; /* records applied */
+	uint64_t instructions; /* 0 if they are not counted */
+	uint64_t counts;       /* from its beginning to its end */
+	uint64_t events;       /* records applied */
 };
 
-/* The recording is borrowed. */
-int player_new(struct recording *r, struct player **out, struct hark_err *err);
+/* The recording is borrowed. Counting instructions takes up to as long again
+ * as replaying does. */
+int player_new(struct recording *r, int counts_instructions,
+	       struct player **out, struct hark_err *err);
 void player_free(struct player *p);
 
 /* Replays segment i from its key frame to the next one, or to where the
