@@ -137,7 +137,8 @@ void block_form(struct guest_block *g, uint64_t pc, const struct block_how *how)
 		g->seen = g->len + i->x.len;
 		i->treat = (uint8_t)treat_of(&i->x);
 		if (flags & BLOCK_STEPS_POPF && i->treat == TREAT_POPF)
-			i->treat = TREAT_STEP;
+			i->treat =
+			    flags & BLOCK_RECORDED ? TREAT_STATE : TREAT_STEP;
 		if (flags & BLOCK_RECORDED)
 			i->treat = (uint8_t)treat_recorded(g, i);
 		if (i->treat == TREAT_STEP)

@@ -207,7 +207,7 @@ static void put_save_flags(struct work *w)
 }
 
 /* 1 + 127 overflows. */
-void put_restore_flags(struct work *w)
+static void put_restore_flags(struct work *w)
 {
 	struct x86_buf *b = &w->hot;
 

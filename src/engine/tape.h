@@ -8,8 +8,8 @@
  *
  * E1  A thread that enters the cache has told all that changed its state
  *     otherwise than by its own instructions.
- * E2  A block whose code differs from what was told before, at any of its
- *     addresses, is entered only by threads whose epoch is not older: they
+ * E2  A block whose code differs from what was ever told before, at any of
+ *     its addresses, is entered only by threads whose epoch is not older: they
  *     compare vcpu.epoch with the block's. The dispatcher brings it up to
  *     date (tape_ready), for whoever is there is in no old block. */
 #ifndef ENGINE_TAPE_H
@@ -60,9 +60,10 @@ void tape_gone(struct vcpu *v);
 void tape_shadow(struct vcpu *v, uint64_t address, uint32_t len);
 
 /* Code that is about to be executed: the caller holds the lock. What the epoch
- * of those who execute it must be at least; 0: any. */
+ * of those who execute it must be at least; 0: any. *changed: it is not what
+ * was told of it before. */
 uint64_t tape_code(struct engine *e, uint64_t pc, const uint8_t *bytes,
-		   unsigned len);
+		   unsigned len, int *changed);
 
 /* A range of memory as the instruction at .pc is about to read it (fs: what is
  * added to the address in memory): what the shadow does not foresee is told,

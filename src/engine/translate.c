@@ -427,7 +427,10 @@ static void put_going(struct work *w, int is_call)
 static void put_looked_at(struct work *w, enum vcpu_exit why)
 {
 	if (!w->e->replays) {
-		put_copy(w);
+		if (w->i->x.row->special == X86_POPF)
+			put_popf(w);
+		else
+			put_copy(w);
 		point(w, SIDE_NEXT);
 	}
 	put_leave(w, w->pc, why);
@@ -700,6 +703,22 @@ static void put_difference(struct x86_buf *b, uint64_t more)
 	}
 }
 
+/* The flags have travelled in the vcpu. A signal may find the thread here. */
+static void put_lead_flags(struct work *w)
+{
+	struct x86_buf *b = &w->hot;
+
+	piece_begin(w);
+	point(w, SIDE_SAVED);
+	emit_mr(b, EMIT_MOV, 8, spill(SPILL_ANY), X86_RAX);
+	point_reg(w, SIDE_SAVED | SIDE_REG, X86_RAX);
+	emit_rm(b, EMIT_MOV, 4, X86_RAX, x86_mem_seg(X86_GS, VCPU_SAVED));
+	emit_ri(b, EMIT_ADD, 1, X86_RAX, 0x7f);
+	emit_plain(b, EMIT_SAHF);
+	emit_rm(b, EMIT_MOV, 8, X86_RAX, spill(SPILL_ANY));
+	piece_end(w, 0);
+}
+
 /* Where indirect branches arrive: r10 is where they meant to go, r10 and rcx
  * are spilled. rcx can be tested without a flag: `loop` falls through if it
  * is 1, jrcxz jumps if it is 0. Where `loop` is quick, it is quicker: no jump
@@ -728,11 +747,8 @@ static uint64_t put_lead(struct work *w, uint64_t pc)
 	point(w, SIDE_TARGET | SIDE_R10);
 	emit_rm(b, EMIT_MOV, 8, X86_R10, spill(SPILL_R10));
 	piece_end(w, 0);
-	if (w->wants_flags) {
-		piece_begin(w);
-		put_restore_flags(w);
-		piece_end(w, 0);
-	}
+	if (w->wants_flags)
+		put_lead_flags(w);
 	return entry;
 }
 
@@ -940,6 +956,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	uint64_t room, entry, plain, lead = 0;
 	struct block *b;
 	uint32_t number;
+	int changed = 0;
 
 	w.region = cache_region(e, e->near ? e->near : how->pc, ROOM);
 	if (!w.region)
@@ -948,8 +965,8 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	room = w.region->cold - w.region->hot;
 	block_form(&g, how->pc, &form);
 	if (e->tapes)
-		w.epoch = tape_code(e, how->pc, g.bytes, g.seen);
-	if (w.epoch != 0)
+		w.epoch = tape_code(e, how->pc, g.bytes, g.seen, &changed);
+	if (changed)
 		space_kill(e, how->pc, how->pc + g.seen);
 	w.looks_ahead = how->kind == BLOCK_LIVE;
 	look(&w, &plan);

@@ -88,8 +88,6 @@ void put_give_back(struct work *w);
 /* Flags may be saved while the program does not look at them. It is about to:
  * they are restored, if any of `live` is of interest. */
 void put_settle_flags(struct work *w, unsigned live);
-/* Wherever they are: from the vcpu. */
-void put_restore_flags(struct work *w);
 /* The same, of those that the rest of the block may want. */
 void put_give_back_near(struct work *w);
 /* A conditional branch forwards: what is borrowed for longer is given back on

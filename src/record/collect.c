@@ -176,14 +176,13 @@ static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
 {
 	struct tape *t = v->tape;
 	struct wire_rec_state state;
-	uint32_t len = get_xstate(v), info = 0;
+	uint32_t len = why & WIRE_STATE_XSTATE ? get_xstate(v) : 0, info = 0;
 	uint8_t *at;
 
 	if (why & WIRE_STATE_SIGNAL)
 		info = sizeof t->info;
 	get_state(v, &state);
-	at = put_begin(v->engine, &t->ring, WIRE_REC_STATE,
-		       why | WIRE_STATE_XSTATE,
+	at = put_begin(v->engine, &t->ring, WIRE_REC_STATE, why,
 		       POSITION_MAX + (uint32_t)sizeof state + info + len);
 	if (at) {
 		at = put_position(t, at, count, pc);
@@ -217,7 +216,8 @@ void tape_ready(struct vcpu *v)
 		unsigned why = t->pending & 0xff;
 
 		t->pending = 0;
-		put_state(v, t->pending_count, t->pending_pc, why);
+		put_state(v, t->pending_count, t->pending_pc,
+			  why | WIRE_STATE_XSTATE);
 	}
 	if (until_key(v) == 0) {
 		put_key(v);
@@ -304,12 +304,15 @@ void tape_state(struct vcpu *v)
 {
 	struct x86_insn x;
 	uint64_t pc = v->pc;
-	unsigned len = decode_at(v, &x);
+	unsigned len = decode_at(v, &x), why = WIRE_STATE_STEP;
 
 	if (len == 0)
 		engine_die("an instruction is gone");
+	if (x.row->attr & (X86_A_VEC | X86_A_X87 | X86_A_XSTATE) ||
+	    x.row->flow != X86_NEXT)
+		why |= WIRE_STATE_XSTATE;
 	v->pc += len;
-	put_state(v, vcpu_count(v), pc, WIRE_STATE_STEP);
+	put_state(v, vcpu_count(v), pc, why);
 }
 
 /* What the kernel has read for the program is told at once: most of it will
