@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # timeout: 300
+# also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
 plan 84
