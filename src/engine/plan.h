@@ -57,6 +57,7 @@ enum count_cell {
 	COUNT_MAX
 };
 void count_plan(const struct guest_block *g, struct plan *out);
+/* All cells together. */
 void count_instructions(const struct guest_block *g, struct plan *out);
 /* One instruction that was executed outside of the cache. */
 void count_one(const uint8_t *code, unsigned have, uint64_t *cells);

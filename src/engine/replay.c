@@ -647,8 +647,11 @@ void replay_count_instructions(struct replay *r, int on)
 
 uint64_t replay_instructions(struct replay *r)
 {
-	uint64_t n = r->counted + r->v->cells[COUNT_INSTRUCTIONS];
+	uint64_t n = r->counted;
 
-	r->counted = r->v->cells[COUNT_INSTRUCTIONS] = 0;
+	for (unsigned i = 0; i < VCPU_N_CELLS; i++)
+		n += r->v->cells[i];
+	r->counted = 0;
+	memset(r->v->cells, 0, sizeof r->v->cells);
 	return n;
 }

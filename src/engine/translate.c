@@ -630,7 +630,7 @@ static void put_add(struct work *w, unsigned cell, uint64_t n, int flags_live)
 /* All that the run which begins at instruction `first` adds. */
 static void put_run(struct work *w, unsigned first)
 {
-	uint64_t sum[COUNT_MAX] = {0};
+	uint64_t sum[VCPU_N_CELLS] = {0};
 	int flags_live = w->flags_live[first] != 0;
 
 	plan_sum(w->plan, first, plan_run_end(w->g, first), sum);
@@ -639,7 +639,7 @@ static void put_run(struct work *w, unsigned first)
 		emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_R10), X86_R10);
 		point(w, SIDE_R10);
 	}
-	for (unsigned cell = 0; cell < COUNT_MAX; cell++)
+	for (unsigned cell = 0; cell < VCPU_N_CELLS; cell++)
 		if (sum[cell] != 0)
 			put_add(w, cell, sum[cell], flags_live);
 	if (flags_live)
