@@ -52,9 +52,6 @@ static void end_progress(const struct progress *p)
 struct outcome {
 	struct workers_result r;
 	int complete;
-	/* Now, or by an earlier replay; else r.sum is branches. */
-	int is_counted;
-	uint64_t instructions;
 };
 
 static void say_texts(const struct outcome *o)
@@ -85,10 +82,7 @@ static void print_json(const struct outcome *o)
 	json_init(&j, stdout);
 	json_object(&j, NULL);
 	json_number(&j, "segments", o->r.good + o->r.bad);
-	if (o->is_counted)
-		json_number(&j, "instructions", o->instructions);
-	else
-		json_null(&j, "instructions");
+	json_number(&j, "instructions", o->r.sum);
 	json_number(&j, "mismatches", o->r.bad);
 	json_number(&j, "not_replayed", o->r.not_done);
 	json_bool(&j, "complete", o->complete);
@@ -106,10 +100,8 @@ static void print_json(const struct outcome *o)
 
 static void print_text(const struct outcome *o)
 {
-	printf("verified: %u segments, %llu %s, %u mismatches\n",
-	       o->r.good + o->r.bad,
-	       (unsigned long long)(o->is_counted ? o->instructions : o->r.sum),
-	       o->is_counted ? "instructions" : "branches", o->r.bad);
+	printf("verified: %u segments, %llu instructions, %u mismatches\n",
+	       o->r.good + o->r.bad, (unsigned long long)o->r.sum, o->r.bad);
 }
 
 /* -- The command -- */
@@ -135,8 +127,7 @@ static int verify(const struct cli_args *args, struct recording *r,
 		  struct outcome *out, struct hark_err *err)
 {
 	struct progress p = {.begun = now()};
-	struct verify_wish wish = {
-	    .counts_instructions = args_flag(args, "count"), .ctx = &p};
+	struct verify_wish wish = {.ctx = &p};
 	char missing[256];
 	int rc;
 
@@ -154,10 +145,6 @@ static int verify(const struct cli_args *args, struct recording *r,
 		    missing);
 	rc = verify_recording(r, &wish, &out->r, err);
 	end_progress(&p);
-	if (wish.counts_instructions) {
-		out->is_counted = 1;
-		out->instructions = out->r.sum;
-	}
 	return rc;
 }
 
@@ -198,7 +185,6 @@ int cmd_verify(const struct cli_args *args)
 	if (shelf_find(args_operands(args)[0], path, &err) < 0 ||
 	    recording_open(path, &r, &err) < 0)
 		return cli_fail(&err);
-	o.is_counted = count_load(path, &o.instructions);
 	rc = verify(args, r, &o, &err);
 	recording_close(r);
 	return rc < 0 ? cli_fail(&err) : report(args, path, &o);

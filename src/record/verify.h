@@ -11,15 +11,13 @@
 
 struct verify_wish {
 	unsigned jobs; /* processes at a time; 0: as many as CPUs */
-	int counts_instructions;
 	/* Some times a second; may be NULL. */
 	void (*progress)(void *ctx, unsigned done, unsigned n);
 	void *ctx; /* borrowed; for progress */
 };
 
-/* out->sum is instructions, or else counts (wire/record.h); a text with code
- * HARK_EBUG tells a mismatch, others why a segment could not be tried. -1:
- * nothing was verified. */
+/* out->sum is instructions; a text with code HARK_EBUG tells a mismatch, others
+ * why a segment could not be tried. -1: nothing was verified. */
 int verify_recording(struct recording *r, const struct verify_wish *wish,
 		     struct workers_result *out, struct hark_err *err);
 

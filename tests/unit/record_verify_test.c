@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT = 8 }; /* beside jobs: counts, not instructions */
 
 static char path[] = "/tmp/hark-verify.XXXXXX";
 
@@ -124,8 +123,7 @@ static void finish(struct file_writer *w)
 
 static void verify(unsigned jobs, struct workers_result *out)
 {
-	struct verify_wish wish = {.jobs = jobs & 7,
-				   .counts_instructions = (jobs & COUNT) == 0};
+	struct verify_wish wish = {.jobs = jobs};
 	struct hark_err err = {0};
 	struct recording *r;
 
@@ -155,23 +153,6 @@ START_TEST(a_good_recording_is_verified)
 		/* To the load 1 + 3 * 5; load, dec, jmp: 3. */
 		ck_assert_uint_eq(r.sum, 2 * (16 + 3 + 16));
 	}
-}
-END_TEST
-
-/* From 100 to 105, from there to 109; two threads. */
-START_TEST(counts_are_added_up)
-{
-	struct workers_result r;
-	struct file_writer *w = create();
-
-	put_process(w, 1, 0, 0);
-	put_code(w);
-	put_thread(w, 1, 1, NULL);
-	put_thread(w, 1, 2, NULL);
-	finish(w);
-	verify(2 | COUNT, &r);
-	ck_assert_uint_eq(r.good, 4);
-	ck_assert_uint_eq(r.sum, 2 * (5 + 4));
 }
 END_TEST
 
@@ -311,7 +292,6 @@ Suite *record_verify_suite(void)
 	TCase *tc = tcase_create("record_verify");
 
 	tcase_add_test(tc, a_good_recording_is_verified);
-	tcase_add_test(tc, counts_are_added_up);
 	tcase_add_test(tc, what_is_wrong_is_told_with_its_place);
 	tcase_add_test(tc, a_child_has_the_code_of_its_parent_until_the_fork);
 	tcase_add_test(tc, a_killed_thread_reaches_its_last_event);
