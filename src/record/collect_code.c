@@ -11,10 +11,11 @@
 #include "inside/mem.h"
 #include "inside/sys.h"
 
-enum { PAGE = 4096, SLOTS_FIRST = 1024, ERR_NOMEM = 12 };
+enum { PAGE = 4096, PIECE = 64, SLOTS_FIRST = 1024, ERR_NOMEM = 12 };
 
 struct code_page {
 	uint64_t number;
+	uint64_t changed[PAGE / PIECE]; /* serial of what changed it last */
 	uint8_t bytes[PAGE];
 	uint8_t told[PAGE / 8]; /* a bit each */
 };
@@ -100,28 +101,54 @@ static int note_byte(struct code_page *page, uint64_t address, uint8_t byte,
 	return 0;
 }
 
-uint64_t tape_code(struct engine *e, uint64_t pc, const uint8_t *bytes,
-		   unsigned len)
+/* When code around this address changed last; it was told of. */
+static uint64_t *change_at(struct tapes *p, uint64_t piece)
 {
-	struct tapes *p = e->tapes;
-	unsigned start = 0;
-	int changed = 0;
+	struct code_page *page =
+	    *slot_of(p->pages, p->n_slots, piece * PIECE / PAGE);
 
+	return &page->changed[piece % (PAGE / PIECE)];
+}
+
+/* It changed, up to the serial number told last. */
+static void note_change(struct tapes *p, uint64_t start, uint64_t end)
+{
+	for (uint64_t at = start / PIECE; at <= (end - 1) / PIECE; at++)
+		*change_at(p, at) = p->serial;
+	__atomic_store_n(&p->changed, p->serial, __ATOMIC_RELEASE);
+}
+
+static uint64_t last_change(struct tapes *p, uint64_t start, uint64_t end)
+{
+	uint64_t last = 0;
+
+	for (uint64_t at = start / PIECE; at <= (end - 1) / PIECE; at++)
+		if (*change_at(p, at) > last)
+			last = *change_at(p, at);
+	return last;
+}
+
+uint64_t tape_code(struct engine *e, uint64_t pc, const uint8_t *bytes,
+		   unsigned len, int *changed)
+{
+	unsigned start = 0;
+
+	*changed = 0;
 	for (unsigned i = 0; i <= len; i++) {
 		struct code_page *page =
 		    i < len ? page_for(e, (pc + i) / PAGE) : 0;
 
 		if (i < len && !page)
 			engine_die("no memory for what was told of code");
-		if (page && !note_byte(page, pc + i, bytes[i], &changed))
+		if (page && !note_byte(page, pc + i, bytes[i], changed))
 			continue;
 		if (i > start)
 			put_code(e, pc + start, bytes + start, i - start);
 		start = i + 1;
 	}
-	if (changed)
-		__atomic_store_n(&p->changed, p->serial, __ATOMIC_RELEASE);
-	return changed ? p->serial : 0;
+	if (*changed)
+		note_change(e->tapes, pc, pc + len);
+	return len != 0 ? last_change(e->tapes, pc, pc + len) : 0;
 }
 
 /* -- Mappings -------------------------------------------------------------- */
