@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The first look that the readme promises.
 . "$(dirname "$0")/lib.sh"
-plan 6
+plan 7
 
 try "$ROOT/tools/demo"
 is "the demo runs to its end" "$status" 0
@@ -9,7 +9,9 @@ like "it looks at the machine" "$out" $'\n\\$ hark doctor\n.*\nhark works here\\
 hello=$("$GUESTS/hello")
 is "the program says the same with hark and without" \
 	"$(grep -c '^hello from main$' <<<"$out") $(grep -c '^hello from' <<<"$out")" \
-	"3 $((3 * $(wc -l <<<"$hello")))"
+	"4 $((4 * $(wc -l <<<"$hello")))"
 like "hark says what it saw" "$err" '^hark: [0-9]+ thread'
-like "the file is explained" "$out" $'\nkind +native\ncommand +build/guests/hello\n'
+like "all that was recorded is verified" "$out" \
+	$'\nverified: 4 segments, [0-9]+ instructions, 0 mismatches\n'
+like "the file is explained" "$out" $'\nkind +recording\ncommand +build/guests/hello\n'
 unlike "a pipe gets no colour" "$out" $'\e'
