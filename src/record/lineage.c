@@ -24,8 +24,8 @@ static const struct recording_process *process_of(const struct recording *r,
 	return NULL;
 }
 
-/* The process itself first. A parent has a smaller number than its child, so
- * that the line ends. */
+/* The process itself first. No line is longer than there are processes,
+ * whatever the recording says. */
 static unsigned ancestors(const struct recording *r, uint32_t number,
 			  struct ancestor *out)
 {
@@ -33,9 +33,9 @@ static unsigned ancestors(const struct recording *r, uint32_t number,
 	uint64_t up_to = UINT64_MAX;
 	unsigned n = 0;
 
-	while (p != NULL) {
+	while (p != NULL && n < recording_n_processes(r)) {
 		out[n++] = (struct ancestor){p->number, up_to};
-		if (p->parent == 0 || p->parent >= p->number)
+		if (p->parent == 0)
 			break;
 		up_to = p->serial < up_to ? p->serial : up_to;
 		p = process_of(r, p->parent);
