@@ -25,7 +25,7 @@
 #include <xxhash.h>
 
 enum {
-	PIECE = 4 << 20, /* of a file, a chunk */
+	PIECE = 1 << 20, /* of a file, a chunk */
 	LEVEL = -5,	 /* code is long, and seldom read */
 	PATH_LEN = 4096,
 	VDSO_MAX = 1 << 20,
