@@ -328,9 +328,12 @@ static void put_input(struct vcpu *v, int64_t nr, int64_t answer)
 		return;
 	while (left > 0) {
 		uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+		uint64_t room = WIRE_SHADOW_SIZE - index;
 		uint32_t len = left < PIECE ? (uint32_t)left : PIECE;
 		uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
 
+		if (len > room) /* the index begins again at 0 */
+			len = (uint32_t)room;
 		if (guest_copy(shadow, (const void *)address, len) != 0)
 			return;
 		put_raw(v, v->pc + SYSCALL, index, shadow, len);
