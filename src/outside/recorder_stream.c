@@ -216,13 +216,18 @@ static int add_pair(struct recorder_source *s, uint32_t theirs, uint32_t ours,
 }
 
 /* The first process of a source is a program that was just executed: what it
- * is stands in the text that was made then. */
-static void introduce(struct recorder_source *s, uint32_t ours, uint32_t pid)
+ * is stands in the text that was made then. A pid of 0 is not known yet. */
+static void introduce(struct recorder_source *s, const struct pair *p,
+		      uint32_t pid)
 {
 	struct recorder *r = s->recorder;
 	struct file_text t = {0};
+	uint32_t ours = p->ours;
 
-	if (s->n_pairs == 1) {
+	r->pids[ours - 1] = pid;
+	if (pid == 0)
+		return;
+	if (p->theirs == 1) {
 		uint32_t previous = previous_of(r, ours, pid);
 
 		t = s->program;
@@ -232,7 +237,7 @@ static void introduce(struct recorder_source *s, uint32_t ours, uint32_t pid)
 	}
 	file_text_number(&t, "pid", pid);
 	recorder_put_text(r, WIRE_CHUNK_PROCESS, ours, 0, &t);
-	if (s->maps != NULL) {
+	if (s->maps != NULL && p->theirs == 1) {
 		s->maps->process = ours;
 		press_add(r->press, s->maps);
 		s->maps = NULL;
@@ -246,12 +251,15 @@ static uint32_t number_of(struct recorder_source *s, uint32_t theirs,
 	const struct pair *known = find_pair(s, theirs);
 	uint32_t ours;
 
-	if (known != NULL)
+	if (known != NULL) {
+		if (pid != 0 && s->recorder->pids[known->ours - 1] == 0)
+			introduce(s, known, pid);
 		return known->ours;
+	}
 	ours = new_number(s->recorder, pid);
 	if (ours == 0 || add_pair(s, theirs, ours, pid) < 0)
 		return 0;
-	introduce(s, ours, pid);
+	introduce(s, find_pair(s, theirs), pid);
 	return ours;
 }
 
@@ -278,8 +286,10 @@ static void begin_process(struct recorder_source *src, struct stream *s,
 	s->process = number_of(src, p.process, p.pid);
 	if (s->process == 0)
 		return;
+	if (p.parent != 0) /* its ring may be looked at only later */
+		number_of(src, p.parent, 0);
 	parent = find_pair(src, p.parent);
-	if (p.parent != 0 && parent != NULL) {
+	if (parent != NULL) {
 		file_text_number(&t, "parent", parent->ours);
 		find_pair(src, p.process)->inside |= parent->inside;
 	}

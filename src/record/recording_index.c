@@ -209,10 +209,11 @@ static int take_line(struct process *p, const struct line *l)
 	return 0;
 }
 
-/* A process is never its own parent, nor later than its child. */
+/* A process is never its own parent. (It may be later than its child: numbers
+ * are given in the order in which hark heard of them.) */
 static void settle(struct process *p)
 {
-	if (p->told.parent >= p->told.number)
+	if (p->told.parent == p->told.number)
 		p->told.parent = 0;
 	if (p->told.previous >= p->told.number)
 		p->told.previous = 0;
