@@ -464,8 +464,9 @@ void stream_reclaim(struct recorder_source *src, int64_t now_ns)
 	for (uint32_t i = 0; i < src->n_pairs; i++) {
 		struct pair *p = &src->pairs[i];
 
-		if (p->over || p->inside ||
-		    !is_gone((pid_t)r->pids[p->ours - 1]))
+		pid_t pid = (pid_t)r->pids[p->ours - 1];
+
+		if (p->over || p->inside || pid == 0 || !is_gone(pid))
 			continue;
 		reclaim_process(src, p->ours);
 		p->over = 1;

@@ -35,7 +35,8 @@ int recording_check(struct recording *r, struct hark_err *err);
 
 struct recording_process {
 	uint32_t number; /* in the file, from 1 */
-	uint32_t parent; /* forked from it; 0: none */
+	uint32_t parent; /* forked from it; 0: none. Not always smaller, and
+			  * of a hostile file perhaps a circle */
 	uint32_t pid;
 	uint32_t n_threads;
 	uint64_t serial;     /* of the parent's code that it began with */

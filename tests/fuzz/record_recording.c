@@ -63,7 +63,7 @@ static void read_rest(struct recording *r)
 	for (unsigned i = 0; i < recording_n_processes(r); i++) {
 		const struct recording_process *p = recording_process(r, i);
 
-		if (p->parent >= p->number || strlen(p->command) == SIZE_MAX)
+		if (p->parent == p->number || strlen(p->command) == SIZE_MAX)
 			abort();
 		if (recording_read_process(r, p->number, &s, &err) == 0)
 			read_stream(s);

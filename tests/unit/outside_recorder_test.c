@@ -26,6 +26,7 @@
 static char dir[] = "/tmp/hark-unit.XXXXXX", path[64];
 static char *command[] = {(char *)"prog", (char *)"with space", NULL};
 static char said[1024];
+static int channel_fd; /* of the last that joined */
 
 /* -- Setting -- */
 
@@ -78,6 +79,8 @@ static struct recorder_source *join(struct recorder *r, struct play *out)
 	ck_assert_msg(drain_open(memfd_create("channel", MFD_CLOEXEC),
 				 recorder_geometry(r), 1, &d, &err) == 0,
 		      "%s", err.text);
+	channel_fd = drain_descriptor(d);
+	ck_assert_int_ge(channel_fd, 0);
 	ck_assert_int_eq(0, recorder_meet(r, getpid(), d, &s, &err));
 	*out = (struct play){recorder_geometry(r), drain_base(d)};
 	recorder_join(s, d);
@@ -392,6 +395,43 @@ START_TEST(processes_of_all_channels_are_numbered_in_one_file)
 }
 END_TEST
 
+/* A child may take a ring below its parent's, and be heard of first. */
+START_TEST(a_child_that_is_heard_of_first_has_its_parent)
+{
+	struct play_ring gap, own, threads[THREADS], child[THREADS + 1];
+	struct recorder *rec = begin(0);
+	struct recorder_source *s;
+	const struct recording_process *q;
+	struct recording *r;
+	struct play p;
+	unsigned programs = 0;
+
+	s = join(rec, &p);
+	recorder_hide(s); /* nothing is drained until all is there */
+	p.channel = mmap(NULL, 1ul << 31, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 channel_fd, 0);
+	ck_assert_ptr_ne(p.channel, MAP_FAILED);
+	ck_assert_int_eq(0, play_take(&p, &gap));
+	play_begin(&p, 1, 0, &own, threads);
+	gap.view.ring->state = WIRE_RING_FREE;
+	play_begin(&p, 2, 1, &child[0], child + 1);
+	recorder_show(s, 0);
+	finish(rec, 0);
+	r = open_it();
+	ck_assert_uint_eq(2, recording_n_processes(r));
+	for (unsigned i = 0; i < 2; i++) {
+		q = recording_process(r, i);
+		ck_assert_uint_eq(getpid(), q->pid);
+		if (q->parent == 0 && q->exe[0] != '\0')
+			programs++;
+		else
+			ck_assert_uint_eq(3 - q->number, q->parent);
+	}
+	ck_assert_uint_eq(1, programs);
+	recording_close(r);
+}
+END_TEST
+
 START_TEST(a_ring_is_used_again_and_again)
 {
 	struct recorder *rec = begin(0);
@@ -635,6 +675,7 @@ Suite *outside_recorder_suite(void)
 	tcase_add_loop_test(t, a_killed_writer_leaves_a_whole_beginning, 0, 2);
 	tcase_add_test(t, code_is_in_the_file_before_what_ran_it);
 	tcase_add_test(t, processes_of_all_channels_are_numbered_in_one_file);
+	tcase_add_test(t, a_child_that_is_heard_of_first_has_its_parent);
 	tcase_add_test(t, a_ring_is_used_again_and_again);
 	tcase_add_test(t, rings_of_the_dead_are_used_again);
 	tcase_add_loop_test(t, scribbles_end_one_stream_and_no_other, 0, 3);
