@@ -252,7 +252,12 @@ head -c $((size / 2)) c.hark >cut.hark
 is "half a recording can be read" "$(json cut.hark complete)" False
 like "and replays to there" "$(verified cut.hark)" "$GOOD"
 cp c.hark flip.hark
-printf '\xff' | dd of=flip.hark bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+python3 -c 'import sys
+with open("flip.hark", "r+b") as f:
+    f.seek(int(sys.argv[1]))
+    byte = f.read(1)[0]
+    f.seek(-1, 1)
+    f.write(bytes([byte ^ 4]))' $((size / 2))
 try hark verify flip.hark
 is "a changed byte is noticed" "$status:$(wc -l <<<"$err")" 125:1
 like "and where" "$err" 'damaged at byte [0-9]+'
