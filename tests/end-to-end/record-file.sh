@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 84
+plan 87
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -53,6 +53,15 @@ hark record -q --key-every 5000 -o k2.hark -- \
 ok "--key-every makes more key frames" test "$(json k2.hark key_frames)" -gt \
 	$(($(json k1.hark key_frames) + 3))
 like "and they replay" "$(verified k2.hark)" "$GOOD"
+
+# -- What a program sends to its process group --
+
+for sig in ABRT TRAP SYS; do
+	rm -f g.hark
+	{ setsid -w "$HARK" record -q -o g.hark sh -c "kill -$sig 0"; } 2>/dev/null
+	is "SIG$sig for the whole group: all of it is recorded" \
+		"$(json g.hark complete)" True
+done
 
 # -- Files of code --
 
