@@ -300,6 +300,13 @@ void tape_result(struct vcpu *v)
 	v->pc += len;
 }
 
+/* int 0x80 may have been a fork. */
+static int is_other_process(const struct vcpu *v)
+{
+	return (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0) !=
+	       v->engine->tapes->pid;
+}
+
 void tape_state(struct vcpu *v)
 {
 	struct x86_insn x;
@@ -312,6 +319,10 @@ void tape_state(struct vcpu *v)
 	    x.row->flow != X86_NEXT)
 		why |= WIRE_STATE_XSTATE;
 	v->pc += len;
+	if (x.row->flow == X86_INT && is_other_process(v)) {
+		tape_forked(v);
+		return;
+	}
 	put_state(v, vcpu_count(v), pc, why);
 }
 

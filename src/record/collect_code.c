@@ -234,7 +234,7 @@ static void put_process(struct engine *e, uint32_t parent)
 	    .parent = parent, .serial = p->serial, .time_ns = put_now_ns()};
 	uint8_t *at;
 
-	process.pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	p->pid = process.pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
 	p->process = process.process =
 	    __atomic_add_fetch(&p->recording->n_processes, 1, __ATOMIC_SEQ_CST);
 	p->n_threads = 0;

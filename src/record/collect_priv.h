@@ -38,8 +38,9 @@ struct tapes {
 	struct ring_view ring; /* code and mappings; under engine.lock */
 	struct wire_recording *recording; /* borrowed: in the channel */
 	uint32_t process;		  /* its number */
-	uint32_t n_threads;		  /* numbered so far */
-	uint32_t over;			  /* nobody listens any more */
+	uint32_t pid;
+	uint32_t n_threads; /* numbered so far */
+	uint32_t over;	    /* nobody listens any more */
 	uint32_t n_pages;
 	uint64_t serial;	  /* of the last CODE */
 	uint64_t changed;	  /* of the last that changed what was there */

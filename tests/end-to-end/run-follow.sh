@@ -133,7 +133,9 @@ same() {
 	local who=$1 name=$2 native code
 
 	shift 2
-	native=$($who "$@" 2>&1 </dev/null; echo "status $?")
+	# timeout changes what is ignored: so both get it.
+	native=$($who timeout -s KILL 60 "$@" 2>&1 </dev/null
+		echo "status $?")
 	code=$($who timeout -s KILL 60 ./hark run -- "$@" 2>&1 </dev/null
 		echo "status $?")
 	is "$name" "$code" "$native"
