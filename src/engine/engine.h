@@ -213,11 +213,12 @@ struct engine {
 	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;
-	uint32_t flags;	      /* WIRE_RUN_* */
-	uint32_t replays;     /* a recording: replay.c */
-	uint32_t exact_flags; /* the program handles faults, and may look */
-	uint32_t old_flags;   /* some blocks are older than that */
-	uint64_t near;	      /* blocks lie near this; 0: near their own code */
+	uint32_t flags;	  /* WIRE_RUN_* */
+	uint32_t replays; /* a recording: replay.c */
+	uint32_t
+	    exact_flags;    /* the program has handled a fault, and may look */
+	uint32_t old_flags; /* some blocks are older than that */
+	uint64_t near;	    /* blocks lie near this; 0: near their own code */
 	/* Where code comes from; NULL: from memory. (block.h) */
 	unsigned (*fetch)(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
 	void *fetch_ctx;

@@ -36,16 +36,6 @@ static int put(uint64_t to, const void *from, uint64_t len)
 
 /* -- Dispositions ---------------------------------------------------------- */
 
-/* The program will be shown its registers when it faults: from now on also
- * flags that it does not look at otherwise. */
-static void show_flags(struct engine *e)
-{
-	engine_lock(&e->lock);
-	if (!e->exact_flags)
-		e->exact_flags = e->old_flags = 1;
-	engine_unlock(&e->lock);
-}
-
 int64_t call_sigaction(struct vcpu *v, const struct call *c)
 {
 	struct sig_action new, old;
@@ -60,9 +50,6 @@ int64_t call_sigaction(struct vcpu *v, const struct call *c)
 	    (from != 0 && (SIG_BIT(sig) & SIG_UNBLOCKABLE)))
 		return -ERR_INVAL;
 	sighand_set(v->sighand, (int)sig, from != 0 ? &new : 0, &old);
-	if (v->tape && from != 0 &&
-	    new.handler > SIG_IGN_ &&SIG_BIT(sig) & SIG_SYNC)
-		show_flags(v->engine);
 	if (from != 0 && new.handler == SIG_IGN_)
 		sent_drop(v, SIG_BIT(sig));
 	return to != 0 && put(to, &old, sizeof old) < 0 ? -ERR_FAULT : 0;

@@ -213,6 +213,14 @@ static int deliver_by(struct caught *c, const struct sig_action *act,
 	return 0;
 }
 
+/* The program handles faults: from now on it is shown also those flags that it
+ * does not look at otherwise. What is translated already is so without. */
+static void show_flags(struct engine *e)
+{
+	if (__atomic_exchange_n(&e->exact_flags, 1, __ATOMIC_SEQ_CST) == 0)
+		__atomic_store_n(&e->old_flags, 1, __ATOMIC_SEQ_CST);
+}
+
 static int deliver_forced(struct caught *c, const struct sig_info *info)
 {
 	struct vcpu *v = c->v;
@@ -220,8 +228,11 @@ static int deliver_forced(struct caught *c, const struct sig_info *info)
 
 	if (!(v->mask & SIG_BIT(info->signo)))
 		act = sighand_use(v->sighand, info->signo);
-	if (act.handler > SIG_IGN_)
+	if (act.handler > SIG_IGN_) {
+		if (v->tape)
+			show_flags(v->engine);
 		return deliver_by(c, &act, info);
+	}
 	end_process(c, info);
 	return 0;
 }
