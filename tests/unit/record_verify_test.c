@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 static char path[] = "/tmp/hark-verify.XXXXXX";
 
 /* -- Writing one -- */

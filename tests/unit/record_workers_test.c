@@ -148,8 +148,8 @@ START_TEST(a_crash_costs_one_piece)
 	for (unsigned i = 1; i < 6; i++) {
 		ck_assert_uint_eq(r.texts[i].piece, 100 * i - 58);
 		ck_assert_int_eq(r.texts[i].code, HARK_EGONE);
-		ck_assert_msg(strstr(r.texts[i].text, "signal 9") != NULL,
-			      "%s", r.texts[i].text);
+		ck_assert_msg(strstr(r.texts[i].text, "signal 9") != NULL, "%s",
+			      r.texts[i].text);
 	}
 	munmap(l, sizeof *l);
 }
