@@ -13,16 +13,6 @@
 #include "wire/record.h"
 #include "x86/rewrite.h"
 
-static struct x86_mem shadow_of(struct x86_mem m)
-{
-	m.seg = X86_GS;
-	m.addr32 = 1;
-	m.disp = (int32_t)(uint32_t)(m.disp + WIRE_SHADOW_SKEW);
-	if (m.base == X86_RIP)
-		m.base = X86_NOREG;
-	return m;
-}
-
 static void move_rsp(struct work *w, int64_t by)
 {
 	emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, by));
@@ -32,11 +22,6 @@ static void push_reg(struct work *w, unsigned reg)
 {
 	emit_mr(&w->hot, EMIT_MOV, 8, shadow_of(x86_mem_at(X86_RSP, -8)), reg);
 	move_rsp(w, -8);
-}
-
-static unsigned opcode_reg(const struct x86_insn *x)
-{
-	return (x->opcode & 7u) | (x->rex & 1u) << 3;
 }
 
 static void put_moved_operand(struct work *w)

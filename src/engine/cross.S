@@ -13,8 +13,6 @@
 #include "engine/vcpu.h"
 #include "engine/macros.inc"
 
-#define GPR(n) %gs:(VCPU_GPR + 8 * (n))
-
 	.section .text.cross, "ax"
 
 /* An indirect branch whose target is not in the table: r10 is the target; r10
@@ -29,22 +27,7 @@ function engine_miss
 
 /* All exits come here; reason, argument and (but for links) pc are set. */
 function engine_leave
-	mov %rax, GPR(0)
-	mov %rcx, GPR(1)
-	mov %rdx, GPR(2)
-	mov %rbx, GPR(3)
-	mov %rsp, GPR(4)
-	mov %rbp, GPR(5)
-	mov %rsi, GPR(6)
-	mov %rdi, GPR(7)
-	mov %r8, GPR(8)
-	mov %r9, GPR(9)
-	mov %r10, GPR(10)
-	mov %r11, GPR(11)
-	mov %r12, GPR(12)
-	mov %r13, GPR(13)
-	mov %r14, GPR(14)
-	mov %r15, GPR(15)
+	save_registers
 	mov %gs:VCPU_STACK, %rsp
 	pushfq
 	popq %gs:VCPU_RFLAGS
@@ -59,24 +42,9 @@ function engine_again
 label engine_enter_begin
 	cmpl $0, %gs:VCPU_HELD
 	jne engine_enter_redo
-	pushq %gs:VCPU_RFLAGS
-	popfq
-	mov GPR(0), %rax
-	mov GPR(1), %rcx
-	mov GPR(2), %rdx
-	mov GPR(3), %rbx
-	mov GPR(5), %rbp
-	mov GPR(6), %rsi
-	mov GPR(7), %rdi
-	mov GPR(8), %r8
-	mov GPR(9), %r9
-	mov GPR(10), %r10
-	mov GPR(11), %r11
-	mov GPR(12), %r12
-	mov GPR(13), %r13
-	mov GPR(14), %r14
-	mov GPR(15), %r15
-	mov GPR(4), %rsp
+	load_spoiled
+	load_kept
+	load_rsp
 	jmp *%gs:VCPU_ENTER
 label engine_enter_end
 	.size engine_again, . - engine_again
@@ -85,22 +53,7 @@ label engine_enter_end
  * then the thread goes on at gs:VCPU_RESUME, whatever signal is held: it waits
  * for the budget. */
 function engine_check
-	mov %rax, GPR(0)
-	mov %rcx, GPR(1)
-	mov %rdx, GPR(2)
-	mov %rbx, GPR(3)
-	mov %rsp, GPR(4)
-	mov %rbp, GPR(5)
-	mov %rsi, GPR(6)
-	mov %rdi, GPR(7)
-	mov %r8, GPR(8)
-	mov %r9, GPR(9)
-	mov %r10, GPR(10)
-	mov %r11, GPR(11)
-	mov %r12, GPR(12)
-	mov %r13, GPR(13)
-	mov %r14, GPR(14)
-	mov %r15, GPR(15)
+	save_registers
 	mov %gs:VCPU_STACK, %rsp
 	pushfq
 	popq %gs:VCPU_RFLAGS
@@ -120,18 +73,8 @@ label engine_check_back
 	jle 1f
 	sub %rax, %gs:VCPU_COUNT
 	movq $0, %gs:VCPU_BUDGET
-1:	pushq %gs:VCPU_RFLAGS
-	popfq
-	mov GPR(0), %rax
-	mov GPR(1), %rcx
-	mov GPR(2), %rdx
-	mov GPR(6), %rsi
-	mov GPR(7), %rdi
-	mov GPR(8), %r8
-	mov GPR(9), %r9
-	mov GPR(10), %r10
-	mov GPR(11), %r11
-	mov GPR(4), %rsp
+1:	load_spoiled
+	load_rsp
 	jmp *%gs:VCPU_RESUME
 label engine_check_end
 	.size engine_check, . - engine_check

@@ -160,11 +160,6 @@ static void put_push(struct work *w, unsigned reg)
 	emit_mr(&w->hot, EMIT_MOV, 8, shadow_of(top()), reg);
 }
 
-static unsigned opcode_reg(const struct x86_insn *x)
-{
-	return (x->opcode & 7u) | (x->rex & 1u) << 3;
-}
-
 static void put_push_reg(struct work *w)
 {
 	unsigned reg = opcode_reg(&w->i->x);

@@ -8,22 +8,8 @@
 #define ENGINE_MIRROR_PRIV_H
 
 #include "engine/translate_priv.h"
-#include "wire/record.h"
 
 enum { COLD_LEN = 48 };
-
-/* What the shadow holds of [m]. */
-static inline struct x86_mem shadow_of(struct x86_mem m)
-{
-	int64_t disp = m.disp + WIRE_SHADOW_SKEW;
-
-	m.seg = X86_GS;
-	m.addr32 = 1;
-	m.disp = (int32_t)(uint32_t)disp;
-	if (m.base == X86_RIP)
-		m.base = X86_NOREG;
-	return m;
-}
 
 static inline struct x86_buf cold_at(uint8_t *at)
 {

@@ -14,6 +14,7 @@
 
 #include "engine/tape.h"
 #include "inside/mem.h"
+#include "inside/sys.h"
 #include "x86/decode.h"
 
 enum { RAX = 0, RCX = 1, RSI = 6, RDI = 7 };
@@ -317,14 +318,6 @@ static int do_part(struct part *p)
 	return !p->repeats || p->v->gpr[RCX] == 0 || p->found;
 }
 
-static uint64_t fs_base(void)
-{
-	uint64_t base;
-
-	__asm__ volatile("rdfsbase %0" : "=r"(base));
-	return base;
-}
-
 static unsigned element_size(const struct x86_insn *x)
 {
 	if (!(x->opcode & 1))
@@ -343,7 +336,7 @@ int string_do(struct vcpu *v, const uint8_t *code, unsigned have)
 	p.step = v->rflags & FLAG_DF ? -(int64_t)p.size : (int64_t)p.size;
 	p.repeats = (p.x.prefixes & (X86_P_F2 | X86_P_F3)) != 0;
 	if (p.x.seg == 0x64 && v->tape)
-		p.fs = fs_base();
+		p.fs = sys_fs_base();
 	while ((rc = do_part(&p)) == 0) {
 		v->budget--; /* N4 */
 		if (v->budget < 0 || v->held)

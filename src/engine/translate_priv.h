@@ -9,6 +9,7 @@
 #include "engine/block.h"
 #include "engine/plan.h"
 #include "engine/translate.h"
+#include "wire/record.h"
 #include "x86/emit.h"
 
 enum { SIDE_MAX = BLOCK_MAX * 40 + 64, TEMP_MAX = 2 };
@@ -59,6 +60,25 @@ static inline void point(struct work *w, unsigned what)
 static inline struct x86_mem spill(unsigned n)
 {
 	return x86_mem_seg(X86_GS, VCPU_SPILL + 8 * (int)n);
+}
+
+/* What the shadow holds of [m]. */
+static inline struct x86_mem shadow_of(struct x86_mem m)
+{
+	int64_t disp = m.disp + WIRE_SHADOW_SKEW;
+
+	m.seg = X86_GS;
+	m.addr32 = 1;
+	m.disp = (int32_t)(uint32_t)disp;
+	if (m.base == X86_RIP)
+		m.base = X86_NOREG;
+	return m;
+}
+
+/* The register that push and pop have in their opcode. */
+static inline unsigned opcode_reg(const struct x86_insn *x)
+{
+	return (x->opcode & 7u) | (x->rex & 1u) << 3;
 }
 
 /* len bytes of cold code. */

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 
 #include "engine/cache.h"
+#include "inside/sys.h"
 #include "x86/access.h"
 
 /* The program's pc for an address in the cache, of which only `bits` are
@@ -44,14 +45,6 @@ void x87_fix_frame(struct vcpu *v, void *fxsave)
 	fix(v, (uint64_t)fxsave + FIP, 64);
 }
 
-static uint64_t fs_base(void)
-{
-	uint64_t base;
-
-	__asm__("rdfsbase %0" : "=r"(base));
-	return base;
-}
-
 /* Where the instruction's memory operand is; registers are the vcpu's. */
 static uint64_t operand(const struct vcpu *v, const struct x86_insn *x)
 {
@@ -66,7 +59,7 @@ static uint64_t operand(const struct vcpu *v, const struct x86_insn *x)
 	if (x->prefixes & X86_P_67)
 		at = (uint32_t)at;
 	if (x->seg == 0x64)
-		at += fs_base();
+		at += sys_fs_base();
 	return at;
 }
 

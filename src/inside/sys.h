@@ -84,6 +84,15 @@ static inline int64_t sys_unmap(uint64_t at, uint64_t len)
 	return sys_call3(SYS_NR_MUNMAP, at, len, 0);
 }
 
+/* The program's, as long as nothing of hark's uses fs. */
+static inline uint64_t sys_fs_base(void)
+{
+	uint64_t base;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(base));
+	return base;
+}
+
 enum { SYS_FUTEX_WAIT = 0, SYS_FUTEX_WAKE = 1, SYS_FUTEX_PRIVATE = 128 };
 
 #endif

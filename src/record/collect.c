@@ -22,20 +22,12 @@ static uint8_t *shadow_at(const struct vcpu *v, uint64_t address)
 
 /* -- Registers ------------------------------------------------------------- */
 
-static uint64_t fs_base(void)
-{
-	uint64_t base;
-
-	__asm__ volatile("rdfsbase %0" : "=r"(base));
-	return base;
-}
-
 static void get_state(const struct vcpu *v, struct wire_rec_state *out)
 {
 	memcpy(out->gpr, v->gpr, sizeof out->gpr);
 	out->rflags = v->rflags;
 	out->pc = v->pc;
-	out->fs_base = fs_base();
+	out->fs_base = sys_fs_base();
 	out->gs_base = v->gs_base;
 	out->sigmask = v->mask;
 }
@@ -467,7 +459,7 @@ static int gather(struct vcpu *v, const struct site *s)
 	wide = x.opcode & 1 ? 8 : 4;
 	n = 64 / (wide > x.row->mem_size ? wide : x.row->mem_size);
 	if (s->flags & SITE_FS)
-		fs = fs_base();
+		fs = sys_fs_base();
 	for (unsigned i = 0; i < n; i++) {
 		int64_t index = 0;
 		uint64_t at;
@@ -525,7 +517,7 @@ int tape_miss(struct vcpu *v)
 			return 0;
 	} else {
 		if (s->flags & SITE_FS)
-			address += fs_base();
+			address += sys_fs_base();
 		if (refill(v, s->pc, address, index, s->size) == 0)
 			return 0;
 	}

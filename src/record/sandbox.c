@@ -42,7 +42,7 @@ static void limit(int what, rlim_t most)
 	A(futex) A(sched_yield) A(clock_gettime) A(getrandom) \
 	A(getpid) A(gettid) A(tgkill) /* abort */ \
 	A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn) A(sigaltstack) \
-	A(arch_prctl) A(getrlimit) A(sched_yield) A(nanosleep) \
+	A(arch_prctl) A(getrlimit) A(nanosleep) \
 	A(exit) A(exit_group)
 /* clang-format on */
 
