@@ -334,7 +334,6 @@ void put_mirrored_indirect(struct work *w, int is_call)
 	put_save_flags(w);
 	if (x->is_mem) {
 		w->used_ahead[w->k] |= 1 << X86_R10;
-		w->used_far[w->k] |= 1 << X86_R10;
 		t = load_temp(w, m, 8, 1);
 	}
 	put_spills(w);

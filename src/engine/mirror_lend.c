@@ -1,9 +1,7 @@
 /* engine/mirror_lend.c - registers and flags that a recorded program lends.
  *
  * A register that the next instructions do not use is borrowed, its value in a
- * spill word meanwhile: if possible for the rest of the block (conditional
- * branches forwards give it back on their way out), or for a run, or for the
- * one instruction.
+ * spill word meanwhile: for a run of instructions, or else for the one.
  *
  * Flags are saved before the first check that spoils them while the program
  * may still want them, and restored when it does. */
@@ -50,11 +48,7 @@ unsigned take_temp(struct work *w, unsigned n, uint16_t avoid)
 		return w->temp[n];
 	if (n == 1)
 		taken |= (uint16_t)(1 << X86_RAX | 1 << w->temp[0]);
-	reg = choose(taken | w->used_far[w->k]);
-	if (reg == X86_NOREG) {
-		reg = choose(taken | w->used_ahead[w->k]);
-		w->near |= (uint8_t)(1 << n);
-	}
+	reg = choose(taken | w->used_ahead[w->k]);
 	if (reg == X86_NOREG) {
 		reg = choose(taken | w->i->x.gpr_read | w->i->x.gpr_write);
 		w->once |= (uint8_t)(1 << n);
@@ -74,7 +68,6 @@ void give_back_temp(struct work *w, unsigned n)
 	emit_rm(&w->hot, EMIT_MOV, 8, w->temp[n], spill(temp_spill[n]));
 	w->temp[n] = X86_NOREG;
 	w->once &= (uint8_t) ~(1 << n);
-	w->near &= (uint8_t) ~(1 << n);
 }
 
 /* temp[0] may not be given back while temp[1] is lent: the side table. */
@@ -96,37 +89,6 @@ void put_give_back(struct work *w)
 	give_back_temp(w, 1);
 	give_back_temp(w, 0);
 	point_borrowed(w);
-}
-
-void put_give_back_near(struct work *w)
-{
-	if (w->near & 1)
-		w->near |= 2;
-	if (w->near == 0)
-		return;
-	if (w->near & 2)
-		give_back_temp(w, 1);
-	if (w->near & 1)
-		give_back_temp(w, 0);
-	w->near = 0;
-	point_borrowed(w);
-}
-
-void put_jcc_lent(struct work *w, uint64_t target)
-{
-	struct exit *x = new_exit(w, target);
-	struct x86_buf b = cold_at(take_cold(w, COLD_LEN));
-
-	emit_jcc(&w->hot, w->i->x.opcode & 15, emit_pc(&b));
-	for (unsigned n = TEMP_MAX; n-- > 0;)
-		if (w->temp[n] != X86_NOREG)
-			emit_rm(&b, EMIT_MOV, 8, w->temp[n],
-				spill(temp_spill[n]));
-	emit_align_rel32(&b, 1);
-	emit_jmp(&b, x->stub);
-	x->site = emit_pc(&b) - 4;
-	if (b.bad)
-		engine_die("no room for an exit");
 }
 
 /* -- Flags ----------------------------------------------------------------- */

@@ -113,15 +113,9 @@ static uint64_t put_stub(struct work *w, uint32_t number)
 }
 _Static_assert(EXIT_LINK == 0 && VCPU_REASON == VCPU_ARG + 4, "put_stub");
 
-/* Recorded or replayed: the count is of wire/record.h. */
-static int is_taped(const struct engine *e)
-{
-	return (e->flags & WIRE_RUN_RECORD) != 0 || e->replays;
-}
-
 /* A new exit to target; its rel32 is the last four bytes of the instruction
  * that `put` is about to write, or was. */
-struct exit *new_exit(struct work *w, uint64_t target)
+static struct exit *new_exit(struct work *w, uint64_t target)
 {
 	uint32_t number = pool_add(&w->e->cache->exits);
 	struct exit *x;
@@ -371,16 +365,6 @@ static void put_popf(struct work *w)
 	emit_plain(b, EMIT_POPF);
 }
 
-/* May registers stay borrowed over it? */
-static int is_crossed(const struct work *w, const struct guest_insn *i)
-{
-	uint64_t pc = w->g->pc + i->off;
-
-	if (i->treat == TREAT_JCC)
-		return x86_target(w->g->bytes + i->off, &i->x, pc) > pc;
-	return i->treat != TREAT_LOOP;
-}
-
 /* Instructions with memory: as they are, recorded, or replayed. */
 static void put_memory(struct work *w)
 {
@@ -441,10 +425,7 @@ static void put_branch(struct work *w, uint64_t target)
 	w->branches = 1;
 	switch ((enum treat)w->i->treat) {
 	case TREAT_JCC:
-		if (w->temp[0] != X86_NOREG)
-			put_jcc_lent(w, target);
-		else
-			put_jcc(w, target);
+		put_jcc(w, target);
 		break;
 	case TREAT_LOOP:
 		put_loop(w, target);
@@ -511,9 +492,7 @@ static void put_insn(struct work *w)
 		put_memory(w);
 		return;
 	}
-	if (treat == TREAT_JCC && is_crossed(w, w->i))
-		put_give_back_near(w);
-	else if (treat != TREAT_CALL && treat != TREAT_RET)
+	if (treat != TREAT_CALL && treat != TREAT_RET)
 		put_give_back(w);
 	if (treat == TREAT_CALL || treat == TREAT_JMP)
 		put_settle_flags(w, w->flags_behind);
@@ -528,91 +507,7 @@ static void put_insn(struct work *w)
 		put_odd(w);
 }
 
-/* al, ah -> flags; rax = what it was. 1 + 127 overflows. */
-static void put_flags_back(struct work *w)
-{
-	piece_begin(w);
-	point(w, SIDE_FLAGS);
-	emit_ri(&w->hot, EMIT_ADD, 1, X86_RAX, 0x7f);
-	emit_plain(&w->hot, EMIT_SAHF);
-	point_reg(w, SIDE_REG, X86_RAX);
-	emit_rm(&w->hot, EMIT_MOV, 8, X86_RAX, spill(SPILL_ANY));
-	piece_end(w, 0);
-}
-
 /* -- What an instrument planned -------------------------------------------- */
-
-/* What of the flags is live where a direct branch goes. Code that may change
- * unseen is not asked. */
-static struct x86_live live_at(struct work *w, uint64_t target)
-{
-	enum { LOOK = 64, INSNS = 8 };
-	struct x86_live want = {0, X86_FLAGS_STATUS}, all = x86_live_all();
-	uint8_t bytes[LOOK];
-	struct x86_text text = {.bytes = bytes, .pc = target};
-
-	if (!is_taped(w->e) || w->e->replays || !w->looks_ahead ||
-	    w->e->exact_flags)
-		return all;
-	text.len = LOOK - guest_copy(bytes, (const void *)target, LOOK);
-	all.flags = x86_live_ahead(&text, target, want, INSNS, 0, 0).flags;
-	return all;
-}
-
-/* Behind the last instruction. */
-static struct x86_live live_behind(struct work *w)
-{
-	const struct guest_block *g = w->g;
-	const struct guest_insn *i = &g->insns[g->n - 1];
-	uint64_t pc = g->pc + i->off;
-
-	if (i->treat == TREAT_STEP)
-		return x86_live_all();
-	if (i->treat == TREAT_JMP || i->treat == TREAT_CALL)
-		return live_at(w, x86_target(g->bytes + i->off, &i->x, pc));
-	return i->treat < TREAT_JMP ? live_at(w, g->pc + g->len)
-				    : x86_live_all();
-}
-
-static struct x86_live live_taken(struct work *w, const struct guest_insn *i)
-{
-	if (i->treat != TREAT_JCC && i->treat != TREAT_LOOP)
-		return x86_live_all();
-	return live_at(
-	    w, x86_target(w->g->bytes + i->off, &i->x, w->g->pc + i->off));
-}
-
-/* Counting shows a handler the flags as they are when an instruction faults;
- * recording only those that the program itself will look at. */
-static void find_live(struct work *w)
-{
-	struct x86_live live = live_behind(w);
-	unsigned how =
-	    is_taped(w->e) && !w->e->exact_flags ? 0 : X86_LIVE_AT_FAULTS;
-	uint16_t used = 0, far = 0;
-
-	w->flags_behind = live.flags & X86_FLAGS_STATUS;
-	for (unsigned k = w->g->n; k-- > 0;) {
-		const struct guest_insn *i = &w->g->insns[k];
-
-		if (i->treat == TREAT_STEP) {
-			live = x86_live_all();
-			used = far = X86_LIVE_GPRS;
-		} else {
-			live =
-			    x86_live_before(&i->x, live, live_taken(w, i), how);
-			if (i->treat == TREAT_JCC || i->treat == TREAT_LOOP)
-				used = 0; /* a run ends */
-			if (!is_crossed(w, i))
-				far = 0;
-			used |= (uint16_t)(i->x.gpr_read | i->x.gpr_write);
-			far |= used;
-		}
-		w->flags_live[k] = live.flags & X86_FLAGS_STATUS;
-		w->used_ahead[k] = used;
-		w->used_far[k] = far;
-	}
-}
 
 static void put_add(struct work *w, unsigned cell, uint64_t n, int flags_live)
 {
@@ -750,81 +645,6 @@ static uint64_t put_lead(struct work *w, uint64_t pc)
 	if (w->wants_flags)
 		put_lead_flags(w);
 	return entry;
-}
-
-/* -- Code that may change unseen ------------------------------------------- */
-
-/* Back to the dispatcher, which will find out what has changed. */
-static uint64_t put_stale(struct work *w)
-{
-	enum { LEN = 80 };
-	uint8_t *at = take_cold(w, LEN);
-	struct work cold = {
-	    .temp = {X86_NOREG, X86_NOREG},
-	    .hot = {
-		.start = at, .at = at, .end = at + LEN, .pc = (uint64_t)at}};
-
-	put_flags_back(&cold);
-	put_leave(&cold, w->g->pc, EXIT_GO);
-	if (cold.hot.bad)
-		engine_die("no room for a stub");
-	return (uint64_t)at;
-}
-
-/* One comparison of 4, 2 or 1 bytes of code with what they were. Aligned: the
- * program may have asked for faults where it is not (AC). */
-static unsigned put_compare(struct work *w, unsigned at, uint64_t stale)
-{
-	uint64_t from = w->g->pc + at;
-	unsigned left = w->g->seen - at, width = 4;
-	int32_t was = 0;
-
-	while (width > left || from % width != 0)
-		width /= 2;
-	__builtin_memcpy(&was, w->g->bytes + at, width);
-	emit_mi(&w->hot, EMIT_CMP, width, x86_mem_pc(from),
-		width == 4   ? was
-		: width == 2 ? (int16_t)was
-			     : (int8_t)was);
-	emit_jcc(&w->hot, X86_CC_NE, stale);
-	return width;
-}
-
-/* E2 of tape.h: the dispatcher brings the thread up to date. */
-static void put_epoch(struct work *w, uint64_t stale)
-{
-	piece_begin(w);
-	point(w, SIDE_FLAGS);
-	emit_mi(&w->hot, EMIT_CMP, 4, x86_mem_seg(X86_GS, VCPU_EPOCH),
-		(int32_t)w->epoch);
-	emit_jcc(&w->hot, X86_CC_B, stale);
-	piece_end(w, 0);
-}
-
-/* Compares the code with what was translated. Flags are kept in rax, rax in
- * the vcpu. */
-static void put_check(struct work *w, int compare)
-{
-	enum { IN_A_PIECE = 12 };
-	uint64_t stale = put_stale(w);
-	unsigned at = compare ? 0 : w->g->seen;
-
-	piece_begin(w);
-	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), X86_RAX);
-	emit_plain(&w->hot, EMIT_LAHF);
-	point_reg(w, SIDE_REG, X86_RAX);
-	emit_setcc_r(&w->hot, X86_CC_O, X86_RAX);
-	piece_end(w, 0);
-	if (w->epoch != 0)
-		put_epoch(w, stale);
-	while (at < w->g->seen) {
-		piece_begin(w);
-		point(w, SIDE_FLAGS);
-		for (int k = 0; k < IN_A_PIECE && at < w->g->seen; k++)
-			at += put_compare(w, at, stale);
-		piece_end(w, 0);
-	}
-	put_flags_back(w);
 }
 
 static void put_all(struct work *w)
@@ -978,7 +798,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 		put_budget(&w);
 	plain = emit_pc(&w.hot);
 	if (how->kind == BLOCK_CHECKED || w.epoch != 0)
-		put_check(&w, how->kind == BLOCK_CHECKED);
+		put_code_check(&w, how->kind == BLOCK_CHECKED);
 	put_all(&w);
 	b = finish(&w, how->pc, &number);
 	if (!b || (how->kind == BLOCK_CHECKED && keep_bytes(e->cache, b, &g)))

@@ -1,6 +1,8 @@
 /* engine/translate_priv.h - what the parts of the translator share.
  *
  *	translate.c  the frame: pieces, exits, look-ups, plain copies
+ *	translate_live.c   what the program will still look at
+ *	translate_fresh.c  code that may have changed
  *	mirror.c     memory operands of a program that is recorded
  *	alone.c	     memory operands of one that is replayed */
 #ifndef ENGINE_TRANSLATE_PRIV_H
@@ -36,7 +38,6 @@ struct work {
 	    used_far[BLOCK_MAX]; /* and on, up to a branch that goes back */
 	uint8_t temp[TEMP_MAX];	 /* borrowed: X86_NOREG, or which */
 	uint8_t once;		 /* of them: for this instruction only */
-	uint8_t near;		 /* of them: for this run only */
 	uint8_t flags_saved;	 /* in the vcpu: put_settle_flags() */
 	uint8_t wants_flags;	 /* of the block */
 	uint8_t looks_ahead;	 /* the code around does not change */
@@ -46,6 +47,12 @@ struct work {
 	uint64_t counted;	 /* of the block */
 	uint64_t epoch;		 /* threads must have seen it: tape.h; 0: any */
 };
+
+/* Recorded or replayed: the count is of wire/record.h. */
+static inline int is_taped(const struct engine *e)
+{
+	return (e->flags & WIRE_RUN_RECORD) != 0 || e->replays;
+}
 
 void piece_begin(struct work *w);
 void piece_end(struct work *w, unsigned guest_len);
@@ -94,8 +101,12 @@ void put_spills(struct work *w);
 void put_look_up(struct work *w);
 /* An exit to target, always taken. */
 void put_jmp(struct work *w, uint64_t target);
-/* A new exit: its .site is to be set. */
-struct exit *new_exit(struct work *w, uint64_t target);
+
+/* translate_live.c: fills in .flags_live, .flags_behind, .used_ahead. */
+void find_live(struct work *w);
+
+/* translate_fresh.c: compares the code (if `compare`), and the epoch. */
+void put_code_check(struct work *w, int compare);
 
 /* mirror.c: the instruction, recorded. Those that transfer control, too,
  * except for what does it by itself (jcc, jmp, syscall, ...). */
@@ -108,11 +119,6 @@ void put_give_back(struct work *w);
 /* Flags may be saved while the program does not look at them. It is about to:
  * they are restored, if any of `live` is of interest. */
 void put_settle_flags(struct work *w, unsigned live);
-/* The same, of those that the rest of the block may want. */
-void put_give_back_near(struct work *w);
-/* A conditional branch forwards: what is borrowed for longer is given back on
- * the way out, not here. */
-void put_jcc_lent(struct work *w, uint64_t target);
 /* A piece begins: what is borrowed is so still. */
 void point_borrowed(struct work *w);
 

@@ -159,3 +159,43 @@ try() {
 	out=$(cat "$T/.out")
 	err=$(cat "$T/.err")
 }
+
+# guests PREFIX...: their sources, in `names`; those that GUEST, a pattern,
+# takes. The plan is one more: that there are any.
+guests() {
+	local prefix f
+
+	names=()
+	for prefix; do
+		for f in "$ROOT/tests/guests/$prefix"*.c{,c}; do
+			f=${f##*/}
+			# shellcheck disable=SC2053  # a pattern is meant
+			[ -e "$ROOT/tests/guests/$f" ] &&
+				[[ ${f%.c*} == ${GUEST:-*} ]] && names+=("$f")
+		done
+	done
+	cd "$T" || exit 1
+	plan $((${#names[@]} + 1))
+	ok "there are guests" test "${#names[@]}" -gt 0
+}
+
+# both GUEST HARK-COMMAND...: runs it natively and behind hark, with an empty
+# standard input and a session of its own, and prints how each ended.  (A shell
+# alone cannot tell a signal from a status above 128.)
+both() {
+	python3 -c 'import os, subprocess, sys
+def end(name, seconds, command):
+    with open("out." + name, "wb") as out, open("err." + name, "wb") as err:
+        p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                             stderr=err, start_new_session=True)
+        try:
+            n = p.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, 9)
+            p.wait()
+            return "time is up"
+        return f"signal {-n}" if n < 0 else f"status {n}"
+guest, hark = sys.argv[1], sys.argv[2:]
+print(end("native", 30, [guest]))
+print(end("run", 90, hark + ["--", guest]))' "$1" "$HARK" "${@:2}"
+}
