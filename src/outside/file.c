@@ -416,7 +416,7 @@ int file_open_fd(int fd, const char *name, struct file_reader **out,
 	return reader_new(fd, 0, name, out, err);
 }
 
-static int make_room(struct file_room *room, size_t len)
+int file_make_room(struct file_room *room, size_t len)
 {
 	uint8_t *more;
 
@@ -500,7 +500,7 @@ const char *file_open_payload(const struct wire_file_chunk *c,
 		*len = c->plain;
 		return NULL;
 	}
-	if (make_room(room, (size_t)c->plain + 1) < 0)
+	if (file_make_room(room, (size_t)c->plain + 1) < 0)
 		return "out of memory";
 	if (ZSTD_decompress(room->at, c->plain, stored + key,
 			    c->stored - key) != c->plain)
@@ -524,7 +524,7 @@ static enum file_status read_payload(struct file_reader *r,
 		size_t piece = want - have < PIECE ? want - have : PIECE;
 		ssize_t n;
 
-		if (make_room(&r->stored, have + piece) < 0)
+		if (file_make_room(&r->stored, have + piece) < 0)
 			return damaged(r, "out of memory", err);
 		n = read_all(r, r->stored.at + have, piece);
 		if (n < 0)
@@ -543,7 +543,7 @@ static enum file_status unpack(struct file_reader *r,
 {
 	const char *bad;
 
-	if (make_room(&r->stored, 1) < 0)
+	if (file_make_room(&r->stored, 1) < 0)
 		return damaged(r, "out of memory", err);
 	bad = file_open_payload(c, r->stored.at, &r->plain, &out->bytes,
 				&out->len);

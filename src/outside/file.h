@@ -105,6 +105,8 @@ struct file_room {
 	uint8_t *at; /* owned */
 	size_t size;
 };
+/* At least len bytes; -1: no memory. */
+int file_make_room(struct file_room *room, size_t len);
 /* The same, and what was written: in stored itself, or in room. */
 const char *file_open_payload(const struct wire_file_chunk *c,
 			      const uint8_t *stored, struct file_room *room,

@@ -71,20 +71,6 @@ static ssize_t look_at(const struct recording *r, struct window *w, uint64_t at,
 	return (ssize_t)there;
 }
 
-static int make_room(struct file_room *room, size_t len)
-{
-	uint8_t *more;
-
-	if (len <= room->size)
-		return 0;
-	more = realloc(room->at, len);
-	if (more == NULL)
-		return -1;
-	room->at = more;
-	room->size = len;
-	return 0;
-}
-
 /* Header and payload, as they stand in the file. */
 static const char *read_stored(const struct recording *r, const struct chunk *c,
 			       struct wire_file_chunk *head,
@@ -93,7 +79,7 @@ static const char *read_stored(const struct recording *r, const struct chunk *c,
 	size_t want = (size_t)c->stored + wire_chunk_padding(c->stored);
 	const char *bad;
 
-	if (make_room(stored, want + 1) < 0)
+	if (file_make_room(stored, want + 1) < 0)
 		return "out of memory";
 	if (read_at(r->fd, c->at, head, sizeof *head) != sizeof *head ||
 	    read_at(r->fd, c->at + sizeof *head, stored->at, want) !=

@@ -160,23 +160,23 @@ try() {
 	err=$(cat "$T/.err")
 }
 
-# guests PREFIX...: their sources, in `names`; those that GUEST, a pattern,
+# guests PREFIX...: their sources, in `guest_sources`; those that GUEST, a pattern,
 # takes. The plan is one more: that there are any.
 guests() {
 	local prefix f
 
-	names=()
+	guest_sources=()
 	for prefix; do
 		for f in "$ROOT/tests/guests/$prefix"*.c{,c}; do
 			f=${f##*/}
 			# shellcheck disable=SC2053  # a pattern is meant
 			[ -e "$ROOT/tests/guests/$f" ] &&
-				[[ ${f%.c*} == ${GUEST:-*} ]] && names+=("$f")
+				[[ ${f%.c*} == ${GUEST:-*} ]] && guest_sources+=("$f")
 		done
 	done
 	cd "$T" || exit 1
-	plan $((${#names[@]} + 1))
-	ok "there are guests" test "${#names[@]}" -gt 0
+	plan $((${#guest_sources[@]} + 1))
+	ok "there are guests" test "${#guest_sources[@]}" -gt 0
 }
 
 # both GUEST HARK-COMMAND...: runs it natively and behind hark, with an empty

@@ -4,7 +4,7 @@
 # it ends must be the same, and the recording must replay as it was recorded.
 # GUEST=PATTERN takes some of them; KEY_EVERY=N makes more key frames.
 . "$(dirname "$0")/lib.sh"
-names=() # guests fills it
+guest_sources=() # guests fills it
 guests rec_ insn_ sig_ thread_ proc_ code_
 
 # compare NAME PROGRAM
@@ -33,7 +33,7 @@ $(diff err.native err.run | head -n 5)"
 	fi
 }
 
-for f in "${names[@]}"; do
+for f in "${guest_sources[@]}"; do
 	case $f in
 	*.cc)
 		g++ -std=gnu++17 -O2 -pthread "$ROOT/tests/guests/$f" -o a.out

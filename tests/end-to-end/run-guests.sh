@@ -3,7 +3,7 @@
 # Transparency: each self-checking guest runs natively, then translated; what
 # it writes and how it ends must be the same.  GUEST=PATTERN runs some of them.
 . "$(dirname "$0")/lib.sh"
-names=() # guests fills it
+guest_sources=() # guests fills it
 guests insn_ sig_ thread_ proc_ code_
 
 # compare NAME PROGRAM
@@ -23,7 +23,7 @@ $(diff err.native err.run | head -n 5)"
 	fi
 }
 
-for f in "${names[@]}"; do
+for f in "${guest_sources[@]}"; do
 	case $f in
 	*.cc)
 		g++ -std=gnu++17 -O2 -pthread "$ROOT/tests/guests/$f" -o a.out

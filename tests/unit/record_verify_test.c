@@ -22,8 +22,10 @@ static struct file_writer *create(void)
 	struct file_writer *w = NULL;
 	struct hark_err err = {0};
 	char meta[] = "kind=recording\nrecord=1\n";
-	int fd = mkstemp(path);
+	int fd;
 
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	ck_assert_msg(file_create(path, 1, &w, &err) == 0, "%s", err.text);
@@ -139,7 +141,6 @@ START_TEST(a_good_recording_is_verified)
 		struct workers_result r;
 		struct file_writer *w;
 
-		strcpy(path + strlen(path) - 6, "XXXXXX");
 		w = create();
 		put_process(w, 1, 0, 0);
 		put_code(w);
@@ -179,7 +180,6 @@ static void one_is_wrong(spoiler *spoil, unsigned segment, const char *words)
 	struct workers_result r;
 	struct file_writer *w;
 
-	strcpy(path + strlen(path) - 6, "XXXXXX");
 	w = create();
 	put_process(w, 1, 0, 0);
 	put_code(w);
@@ -219,7 +219,6 @@ START_TEST(a_child_has_the_code_of_its_parent_until_the_fork)
 	struct workers_result r;
 	struct file_writer *w;
 
-	strcpy(path + strlen(path) - 6, "XXXXXX");
 	w = create();
 	put_process(w, 1, 0, 0);
 	put_process(w, 2, 1, 1);
@@ -250,7 +249,6 @@ START_TEST(a_killed_thread_reaches_its_last_event)
 	struct workers_result r;
 	struct file_writer *w;
 
-	strcpy(path + strlen(path) - 6, "XXXXXX");
 	w = create();
 	put_process(w, 1, 0, 0);
 	put_code(w);
@@ -270,7 +268,6 @@ START_TEST(a_segment_that_is_no_stream_is_told)
 	struct workers_result r;
 	struct file_writer *w;
 
-	strcpy(path + strlen(path) - 6, "XXXXXX");
 	w = create();
 	put_process(w, 1, 0, 0);
 	put_code(w);
