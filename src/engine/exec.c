@@ -13,7 +13,7 @@
 #include "engine/signal_priv.h"
 #include "inside/sys.h"
 
-enum { NR_EXECVE = 59, SET_SIZE = 8, SLICE_NS = 20000000 };
+enum { NR_EXECVE = 59, SET_SIZE = 8, SLICE_NS = 20000000, LATER_NS = 1000000 };
 
 /* -- Asking ---------------------------------------------------------------- */
 
@@ -27,9 +27,9 @@ static int hark_lives(const struct wire_run *run)
 	return (word & TID_MASK) != 0 && !(word & OWNER_DIED);
 }
 
-static void wait_word(uint32_t *word, uint32_t value)
+static void wait_word(uint32_t *word, uint32_t value, uint64_t at_most_ns)
 {
-	const uint64_t slice[2] = {0, SLICE_NS};
+	const uint64_t slice[2] = {0, at_most_ns};
 
 	sys_call(SYS_NR_FUTEX, (uint64_t)word, SYS_FUTEX_WAIT, value,
 		 (uint64_t)slice, 0, 0);
@@ -54,7 +54,7 @@ static int lock_ask(struct wire_run *run)
 	while (__atomic_exchange_n(&run->ask.lock, 2, __ATOMIC_ACQUIRE) != 0) {
 		if (!hark_lives(run))
 			return -1;
-		wait_word(&run->ask.lock, 2);
+		wait_word(&run->ask.lock, 2, SLICE_NS);
 		if (__atomic_load_n(&run->ask.state, __ATOMIC_RELAXED) ==
 		    WIRE_ASK_ASKED)
 			slices = 0;
@@ -70,16 +70,14 @@ static void unlock_ask(struct wire_run *run)
 		wake_word(&run->ask.lock);
 }
 
-/* 1: hark is attached to this thread. */
-static int ask(struct vcpu *v)
+/* What hark says; ALONE if it is dead. */
+static uint32_t ask_once(struct vcpu *v, struct wire_run *run)
 {
-	struct wire_run *run = v->engine->run;
-	struct wire_ask *a;
+	struct wire_ask *a = &run->ask;
 	uint32_t state;
 
-	if (!run || !hark_lives(run) || lock_ask(run) < 0)
-		return 0;
-	a = &run->ask;
+	if (!hark_lives(run) || lock_ask(run) < 0)
+		return WIRE_ASK_ALONE;
 	a->tid = v->tid;
 	a->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
 	__atomic_store_n(&a->state, WIRE_ASK_ASKED, __ATOMIC_RELEASE);
@@ -89,10 +87,29 @@ static int ask(struct vcpu *v)
 		state = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);
 		if (state != WIRE_ASK_ASKED || !hark_lives(run))
 			break;
-		wait_word(&a->state, WIRE_ASK_ASKED);
+		wait_word(&a->state, WIRE_ASK_ASKED, SLICE_NS);
 	}
 	__atomic_store_n(&a->state, WIRE_ASK_NONE, __ATOMIC_RELEASE);
 	unlock_ask(run);
+	return state;
+}
+
+/* 1: hark is attached to this thread. Where another thread is on its way into
+ * the next program, this one waits, as it would in the kernel: for its end, for
+ * the other's failure, or for a signal. */
+static int ask(struct vcpu *v)
+{
+	struct wire_run *run = v->engine->run;
+	uint32_t state = WIRE_ASK_ALONE;
+
+	while (run && !v->held) {
+		uint32_t nobody_wakes = 0;
+
+		state = ask_once(v, run);
+		if (state != WIRE_ASK_LATER)
+			break;
+		wait_word(&nobody_wakes, 0, LATER_NS);
+	}
 	return state == WIRE_ASK_COMING;
 }
 

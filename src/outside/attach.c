@@ -59,20 +59,33 @@ static int known(const struct door *d, pid_t tid)
 	return 0;
 }
 
-/* Asks a thread to stop: 1 it will, 0 it is gone, -1 failed. */
+static int is_executing(const struct door *d, struct hark_err *err)
+{
+	return err_set(err, HARK_ETIME, EAGAIN,
+		       "process %d executes another program just now", d->pid);
+}
+
+/* Asks a thread to stop: 1 it will, 0 it is gone, -1 failed. A thread that has
+ * ended is refused like one that must not be had, and by the time that one
+ * looks, execve may have put another in its place. */
 static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 {
+	enum { TRIES = 3 };
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
-	char state;
-	int e;
+	int e = EPERM;
 
-	if (ptrace(PTRACE_SEIZE, tid, 0, options) == 0)
-		return ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0;
-	e = errno;
-	state = proc_state(d->pid, tid);
-	if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
-		return 0;
-	return refuse_explain(d->pid, tid, e, err);
+	for (int i = 0; i < TRIES && e == EPERM; i++) {
+		char state;
+
+		e = tracee_seize(tid, options);
+		if (e == 0)
+			return 1;
+		state = proc_state(d->pid, tid);
+		if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
+			return 0;
+	}
+	return e == EAGAIN ? is_executing(d, err)
+			   : refuse_explain(d->pid, tid, e, err);
 }
 
 /* A stopped thread goes on as if it had not been stopped. */
@@ -133,6 +146,18 @@ static int does_not_stop(const struct door *d, pid_t tid, struct hark_err *err)
 		       d->pid, tid, proc_state(d->pid, tid));
 }
 
+/* One that is held ends only if it is killed: by a signal, or by another's
+ * execve, which goes on when that has been heard. */
+static int has_lost_one(const struct door *d)
+{
+	int status;
+
+	for (int i = 0; i < d->n_threads; i++)
+		if (waitpid(d->threads[i].tid, &status, __WALL | WNOHANG) > 0)
+			return 1;
+	return 0;
+}
+
 /* All are asked before the last is waited for: on busy CPUs each must first
  * get its turn to stop, and those turns may come at the same time. But each is
  * taken as soon as it has stopped (see rules_kernel). How many stopped. */
@@ -140,6 +165,7 @@ static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 {
 	int64_t deadline = tracee_now_ns() + d->limit_ns;
 	int before = d->n_threads, awaited = 0;
+	enum { LOOK_AGAIN = 250 }; /* tracee_pause: some milliseconds */
 
 	for (int i = 0; i < n; i++) {
 		int rc = known(d, tids[i]) ? 0 : ask(d, tids[i], err);
@@ -155,6 +181,8 @@ static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 	for (int round = 0; awaited > 0; round++) {
 		if (tracee_now_ns() > deadline)
 			return does_not_stop(d, tids[0], err);
+		if (round % LOOK_AGAIN == LOOK_AGAIN - 1 && has_lost_one(d))
+			return is_executing(d, err);
 		tracee_pause(round);
 		awaited = take_stopped(d, tids, awaited, err);
 	}
@@ -206,21 +234,48 @@ static int hold_all(struct door *d, struct hark_err *err)
 	return fresh;
 }
 
+/* Its threads cannot be had while it executes another program; they seem to
+ * have ended, even. */
+static int is_worth_another_try(pid_t pid, const struct hark_err *err)
+{
+	return err->sys == EAGAIN ||
+	       (err->code == HARK_EGONE && proc_living(pid) != 0);
+}
+
 int attach_open(struct door *d, pid_t pid, struct hark_err *err)
 {
-	if (refuse_process(pid, err) < 0)
-		return -1;
-	door_init(d, pid);
-	if (hold_all(d, err) < 0) {
-		attach_close(d);
-		return -1;
+	enum { TRIES = 20, YIELDS_EACH = 50 };
+
+	for (int i = 0; i < TRIES; i++) {
+		*err = (struct hark_err){0};
+		if (refuse_process(pid, err) == 0) {
+			door_init(d, pid);
+			if (hold_all(d, err) == 0)
+				return 0;
+			attach_close(d);
+		}
+		if (!is_worth_another_try(pid, err))
+			break;
+		tracee_pause(i * YIELDS_EACH);
 	}
-	return 0;
+	return -1;
+}
+
+/* One that cannot be let go has ended, or is about to; it is gone only when
+ * that has been heard, and another may wait for it. */
+static void leave(pid_t tid)
+{
+	enum { LIMIT_NS = 100000000 };
+	struct hark_err ignored;
+	int status;
+
+	if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0)
+		tracee_wait(tid, tracee_now_ns() + LIMIT_NS, &status, &ignored);
 }
 
 void attach_close(struct door *d)
 {
 	for (int i = 0; i < d->n_threads; i++)
-		ptrace(PTRACE_DETACH, d->threads[i].tid, 0, 0);
+		leave(d->threads[i].tid);
 	door_fini(d);
 }

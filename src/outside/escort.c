@@ -20,7 +20,10 @@
  * X3  One that dies with the ask in its hands has it taken out of them: when
  *     its end is reported if it is escorted, at once if it has asked and is not
  *     there any more, else when the next one rings because it waits too long.
- */
+ * X4  One thread of a process at a time. execve waits for the end of all other
+ *     threads, which for a seized one means until hark has heard of it; and
+ *     PTRACE_SEIZE waits for an execve of the process. With two of one process
+ *     seized and a third about to be, all would wait for ever. */
 #include "outside/escort.h"
 
 #include "outside/asker.h"
@@ -47,7 +50,7 @@ struct walker {
 	pid_t tid, pid;
 	uint8_t state; /* enum escort_state */
 	int calls;
-	struct peer *peer; /* borrowed: where it asked; NULL from AT_EXEC on */
+	struct peer *peer; /* borrowed: where it asked; NULL once EXECUTED */
 };
 
 struct escort {
@@ -139,19 +142,25 @@ static void go_on(const struct walker *w, int signal)
 
 /* -- The ask -- */
 
+/* X4: is another thread of its process on the way? */
+static int is_busy(const struct escort *e, const struct asker *who)
+{
+	for (int i = 0; i < e->n; i++)
+		if (e->walkers[i].pid == who->pid)
+			return 1;
+	return 0;
+}
+
 /* It stays seized only if it can be stopped: that is what it is for. */
 static int seize(const struct asker *who, struct hark_err *err)
 {
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 
-	if (ptrace(PTRACE_SEIZE, who->tid, 0, options) < 0) {
-		int e = errno; /* EPERM, too, while it ends */
+	int e = tracee_seize(who->tid, options); /* EPERM, too, as it ends */
 
-		return refuse_explain(who->pid, who->tid,
-				      has_ended(who->tid) ? ESRCH : e, err);
-	}
-	ptrace(PTRACE_INTERRUPT, who->tid, 0, 0);
-	return 0;
+	return e == 0 ? 0
+		      : refuse_explain(who->pid, who->tid,
+				       has_ended(who->tid) ? ESRCH : e, err);
 }
 
 /* X3. A living thread takes its answer within microseconds, even if it lives
@@ -186,6 +195,10 @@ static void answer_ask(struct escort *e, struct peer *p)
 	if (w != NULL) { /* seized already: awaited, or it asks again */
 		if (w->state != ASKED)
 			peer_answer(p, WIRE_ASK_COMING);
+		return;
+	}
+	if (is_busy(e, &who)) {
+		peer_answer(p, WIRE_ASK_LATER);
 		return;
 	}
 	w = add(e, &who);
@@ -250,6 +263,7 @@ static void at_end(struct escort *e, struct walker *w)
 static struct walker *at_exec_event(struct escort *e, pid_t pid)
 {
 	unsigned long former = (unsigned long)pid;
+	struct asker ended;
 	struct walker *w;
 
 	ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
@@ -260,8 +274,12 @@ static struct walker *at_exec_event(struct escort *e, pid_t pid)
 	w = find(e, (pid_t)former);
 	if (w == NULL)
 		return NULL;
+	if (peer_unread(w->peer, WIRE_ASK_LATER) &&
+	    asker_find(w->peer, &ended) < 0)
+		peer_free_ask(w->peer, 0); /* X3, X4 */
 	w->tid = pid;
 	w->state = EXECUTED;
+	w->peer = NULL;
 	e->watch->executed(e->watch->ctx, pid);
 	return w;
 }
@@ -309,7 +327,6 @@ static void at_call(struct escort *e, struct walker *w)
 		return;
 	case JUDGE_EXEC:
 		w->state = AT_EXEC;
-		w->peer = NULL;
 		break;
 	case JUDGE_RETURN:
 		if (w->state != AT_EXEC)

@@ -116,21 +116,36 @@ int proc_same_ids(pid_t pid)
 	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
-int proc_cpu(pid_t pid)
+/* A number in /proc/PID/stat, as proc(5) counts its fields; -1: not there. */
+static long stat_field(pid_t pid, int wanted)
 {
-	enum { PROCESSOR = 39, AFTER_NAME = 3 };
+	enum { NAME = 2 };
 	char text[TEXT_SIZE];
 	char *at;
 
 	if (read_text(pid, 0, "stat", text) < 0)
 		return -1;
 	at = strrchr(text, ')'); /* the name may contain anything */
-	for (int field = AFTER_NAME - 1; at != NULL && field < PROCESSOR;
-	     field++) {
+	for (int field = NAME; at != NULL && field < wanted; field++) {
 		at = strchr(at, ' ');
 		at = at == NULL ? NULL : at + 1;
 	}
-	return at == NULL ? -1 : (int)strtol(at, NULL, 10);
+	return at == NULL ? -1 : strtol(at, NULL, 10);
+}
+
+int proc_cpu(pid_t pid)
+{
+	enum { PROCESSOR = 39 };
+
+	return (int)stat_field(pid, PROCESSOR);
+}
+
+int proc_is_kernel(pid_t pid)
+{
+	enum { FLAGS = 9, PF_KTHREAD = 0x200000 };
+	long flags = stat_field(pid, FLAGS);
+
+	return flags >= 0 && (flags & PF_KTHREAD) != 0;
 }
 
 /* Behind the next n words of a line, each with the blanks that follow it. */

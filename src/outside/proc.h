@@ -22,6 +22,8 @@ int proc_same_ids(pid_t pid);
 
 /* The CPU that a thread last ran on, or -1. */
 int proc_cpu(pid_t pid);
+/* Is it one of the kernel's own? */
+int proc_is_kernel(pid_t pid);
 
 struct proc_map {
 	uint64_t start, end;

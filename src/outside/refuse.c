@@ -150,7 +150,7 @@ static int traced(pid_t pid, pid_t tid)
 
 static int refuse_id(pid_t pid, struct hark_err *err)
 {
-	uint64_t tgid, size;
+	uint64_t tgid;
 
 	if (pid == getpid())
 		return err_set(err, HARK_EREFUSE, 0,
@@ -166,13 +166,13 @@ static int refuse_id(pid_t pid, struct hark_err *err)
 			       "%d is a thread of process %d; attach to that "
 			       "(-p %d)",
 			       pid, (int)tgid, (int)tgid);
-	if (proc_living(pid) == 0)
-		return err_set(err, HARK_EGONE, ESRCH, "process %d has ended",
-			       pid);
-	if (proc_status(pid, proc_living(pid), "VmSize", 10, &size) < 0)
+	if (proc_is_kernel(pid))
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d belongs to the kernel: there is no "
 			       "program in it",
+			       pid);
+	if (proc_living(pid) == 0)
+		return err_set(err, HARK_EGONE, ESRCH, "process %d has ended",
 			       pid);
 	return 0;
 }

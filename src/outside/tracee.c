@@ -2,7 +2,9 @@
 #include "outside/tracee.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -26,6 +28,74 @@ static int ptrace_failed(struct hark_err *err, pid_t tid, const char *what)
 	return err_set(err, e == ESRCH ? HARK_EGONE : HARK_EDENIED, e,
 		       "thread %d: %s: %s", tid, what,
 		       e == ESRCH ? "it ended meanwhile" : strerror(e));
+}
+
+/* -- Seizing -- */
+
+static __thread sigjmp_buf seize_escape;
+static __thread volatile sig_atomic_t seizing;
+
+static void escape(int sig)
+{
+	(void)sig;
+	if (seizing)
+		siglongjmp(seize_escape, 1);
+}
+
+/* The kernel starts PTRACE_SEIZE anew after any signal: only a jump ends it. */
+static int seize_or_escape(pid_t tid, long options)
+{
+	int rc = EAGAIN;
+
+	if (sigsetjmp(seize_escape, 1) == 0) {
+		seizing = 1;
+		rc = ptrace(PTRACE_SEIZE, tid, 0, options) == 0 ? 0 : errno;
+	}
+	seizing = 0;
+	return rc;
+}
+
+/* Calls seize_or_escape with an alarm set that `escape` hears. */
+static int seize_with_alarm(pid_t tid, long options, int sig)
+{
+	struct sigevent event = {
+	    .sigev_notify = SIGEV_THREAD_ID,
+	    .sigev_signo = sig,
+	    ._sigev_un._tid = gettid(),
+	};
+	const struct itimerspec limit = {.it_value.tv_nsec = 50000000,
+					 .it_interval.tv_nsec = 50000000};
+	timer_t alarm;
+	int rc;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &alarm) < 0)
+		return seize_or_escape(tid, options);
+	timer_settime(alarm, 0, &limit, NULL);
+	rc = seize_or_escape(tid, options);
+	timer_delete(alarm);
+	return rc;
+}
+
+int tracee_seize(pid_t tid, long options)
+{
+	const int sig = SIGRTMIN;
+	struct sigaction hear = {.sa_handler = escape}, heard;
+	sigset_t only, before;
+	int rc;
+
+	sigemptyset(&only);
+	sigaddset(&only, sig);
+	sigaction(sig, &hear, &heard);
+	pthread_sigmask(SIG_UNBLOCK, &only, &before);
+	rc = seize_with_alarm(tid, options, sig);
+	sigaction(sig, &heard, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0 && rc != EAGAIN)
+		return rc;
+	/* It may have been seized as the alarm came. */
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
+		return 0;
+	return rc == EAGAIN ? EAGAIN : errno;
 }
 
 /* -- Waiting -- */

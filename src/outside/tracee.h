@@ -14,6 +14,11 @@
 
 int64_t tracee_now_ns(void);
 
+/* PTRACE_SEIZE and PTRACE_INTERRUPT. Seizing waits for an execve of the
+ * process, and that for threads that were seized before to be waited for: it
+ * fails with EAGAIN where it takes too long. 0, or an errno. */
+int tracee_seize(pid_t tid, long options);
+
 /* Waits until tid reports; its wait status goes to out. */
 int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err);
 

@@ -11,12 +11,14 @@
  *	ask.lock 0 -> 1
  *	ask.tid = mine
  *	ask.state = ASKED, bell		seizes tid
- *	waits while ASKED		ask.state = COMING or ALONE, wake
+ *	waits while ASKED		ask.state = COMING, ALONE or LATER, wake
  *	ask.lock -> 0, wake
  *	execve
  *
  * After COMING hark is attached and meets the thread at the end of execve,
- * whether that succeeds or fails; after ALONE nobody is.
+ * whether that succeeds or fails; after ALONE nobody is. After LATER another
+ * thread of the process is on that way: it asks again in a millisecond, if it
+ * lives on.
  *
  * hark_lock holds hark's thread id while hark lives and listens. If that part
  * of it is 0 (hark has ended, or does not follow) or OWNER_DIED is set (hark
@@ -72,6 +74,7 @@ enum wire_ask_state {
 	WIRE_ASK_ASKED,
 	WIRE_ASK_COMING,
 	WIRE_ASK_ALONE,
+	WIRE_ASK_LATER,
 };
 
 struct wire_ask {

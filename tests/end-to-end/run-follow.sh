@@ -62,7 +62,7 @@ int main(void)
 	for (int i = 0; i < 30; i++)
 		if (fork() == 0) {
 			pthread_t t;
-			for (int k = 0; k < 4; k++)
+			for (int k = 0; k < 8; k++)
 				pthread_create(&t, NULL, go, NULL);
 			pause();
 		}
