@@ -137,8 +137,8 @@ static int find_entry(struct vcpu *v, enum vcpu_exit why)
 	engine_lock(&e->lock);
 	if (e->cache->used >= CACHE_LIMIT)
 		empty(v);
-	if (e->old_flags && empty(v) == 0)
-		e->old_flags = 0;
+	if (e->old_code && empty(v) == 0)
+		e->old_code = 0;
 	if (why == EXIT_LINK)
 		number = follow_link(v);
 	else if (why == EXIT_INDIRECT)

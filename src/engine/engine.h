@@ -216,9 +216,10 @@ struct engine {
 	uint32_t flags;	  /* WIRE_RUN_* */
 	uint32_t replays; /* a recording: replay.c */
 	uint32_t
-	    exact_flags;    /* the program has handled a fault, and may look */
-	uint32_t old_flags; /* some blocks are older than that */
-	uint64_t near;	    /* blocks lie near this; 0: near their own code */
+	    exact_flags; /* the program has handled a fault, and may look */
+	uint32_t has_company; /* a second thread: tickets are drawn */
+	uint32_t old_code;    /* some blocks are older than either */
+	uint64_t near;	      /* blocks lie near this; 0: near their own code */
 	/* Where code comes from; NULL: from memory. (block.h) */
 	unsigned (*fetch)(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
 	void *fetch_ctx;

@@ -209,6 +209,12 @@ static int is_checked(enum way way)
 	       way == WAY_LOCKED;
 }
 
+static int is_fence(const struct x86_insn *x)
+{
+	return x->row->special == X86_FENCE && x->opcode == 0xae &&
+	       (x->modrm >> 3 & 7) == 6; /* mfence */
+}
+
 static void put_by_way(struct work *w, enum way way)
 {
 	const struct x86_insn *x = &w->i->x;
@@ -261,6 +267,10 @@ static void put_by_way(struct work *w, enum way way)
 		break;
 	default:
 		put_copy(w);
+		if (is_fence(x)) {
+			put_ticket_of_fence(w);
+			put_ticket_check(w);
+		}
 		break;
 	}
 }

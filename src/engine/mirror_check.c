@@ -35,6 +35,7 @@ static uint32_t new_site(struct work *w, const struct check *c)
 	    .flags = (uint8_t)((c->m.seg == X86_FS ? SITE_FS : 0) |
 			       (c->m.addr32 ? SITE_ADDR32 : 0) |
 			       (c->is_gather ? SITE_GATHER : 0) |
+			       (c->is_order ? SITE_ORDER : 0) |
 			       (c->r10_spilled ? SITE_SPILLED : 0)),
 	    .temp = {w->temp[0], w->temp[1]},
 	    .flags_saved = w->flags_saved,

@@ -70,6 +70,24 @@ void give_back_temp(struct work *w, unsigned n)
 	w->once &= (uint8_t) ~(1 << n);
 }
 
+void put_give_back(struct work *w)
+{
+	if (w->temp[0] == X86_NOREG)
+		return;
+	give_back_temp(w, 1);
+	give_back_temp(w, 0);
+	point_borrowed(w);
+}
+
+void take_rax(struct work *w)
+{
+	put_give_back(w);
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(temp_spill[0]), X86_RAX);
+	w->temp[0] = X86_RAX;
+	w->once |= 1;
+	point_borrowed(w);
+}
+
 /* temp[0] may not be given back while temp[1] is lent: the side table. */
 void give_back_once(struct work *w)
 {
@@ -80,15 +98,6 @@ void give_back_once(struct work *w)
 	if (w->once & 1)
 		give_back_temp(w, 0);
 	w->once = 0;
-}
-
-void put_give_back(struct work *w)
-{
-	if (w->temp[0] == X86_NOREG)
-		return;
-	give_back_temp(w, 1);
-	give_back_temp(w, 0);
-	point_borrowed(w);
 }
 
 /* -- Flags ----------------------------------------------------------------- */

@@ -101,19 +101,16 @@ void put_scatter(struct work *w)
 
 /* -- Locked instructions: on memory, their old value checked --------------- */
 
-static void check_old(struct work *w, struct x86_mem m, unsigned value,
-		      int flags_live)
+/* Flags are dead, or saved (put_ticket). */
+static void check_old(struct work *w, struct x86_mem m, unsigned value)
 {
 	unsigned size = w->i->x.row->mem_size;
-	struct check c = {.m = m,
-			  .value = value,
-			  .size = size,
-			  .whole = size,
-			  .flags_live = flags_live,
-			  .is_value = 1};
+	struct check c = {
+	    .m = m, .value = value, .size = size, .whole = size, .is_value = 1};
 
 	put_check(w, &c);
 	cold_on(w, &c);
+	put_ticket_check(w);
 }
 
 static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
@@ -124,8 +121,6 @@ static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
 	int from_imm = x->opcode >= 0x80 && x->opcode <= 0x83;
 	int64_t imm = x86_imm(w->g->bytes + w->i->off, x);
 
-	if (w->flags_live[w->k] != 0) /* inc and dec leave the carry alone */
-		put_save_flags(w);
 	if (how == LOCK_OR_0)
 		emit_set(&w->hot, t, 0);
 	else if (how == LOCK_INC || how == LOCK_DEC)
@@ -138,7 +133,7 @@ static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
 		emit_r(&w->hot, EMIT_NEG, wide, t);
 	emit_plain(&w->hot, EMIT_LOCK);
 	emit_mr(&w->hot, EMIT_XADD, size, m, t);
-	check_old(w, m, t, 0);
+	check_old(w, m, t);
 	settle_for_insn(w);
 	put_shadowed(w);
 }
@@ -149,36 +144,73 @@ static void put_locked_cmpxchg(struct work *w, struct x86_mem m)
 
 	emit_rr(&w->hot, EMIT_MOV, 8, t, X86_RAX);
 	put_copy(w);
-	check_old(w, m, X86_RAX, 0);
+	check_old(w, m, X86_RAX);
 	emit_rr(&w->hot, EMIT_MOV, 8, X86_RAX, t);
+	settle_for_insn(w);
 	put_shadowed(w);
 }
 
+static void put_locked_loop(struct work *w, struct x86_mem m)
+{
+	const struct x86_insn *x = &w->i->x;
+	unsigned size = x->row->mem_size, wide = size == 8 ? 8 : 4;
+	unsigned t = take_temp(w, 1, 0);
+	uint64_t again;
+
+	emit_rm(&w->hot, EMIT_MOV, size, X86_RAX, m);
+	again = emit_pc(&w->hot);
+	emit_rr(&w->hot, EMIT_MOV, wide, t, X86_RAX);
+	if (x86_put_register(&w->hot, w->g->bytes + w->i->off, x, t) < 0)
+		engine_die("a locked instruction is of no known form");
+	emit_plain(&w->hot, EMIT_LOCK);
+	emit_mr(&w->hot, EMIT_CMPXCHG, size, m, t);
+	emit_jcc(&w->hot, X86_CC_NE, again);
+	check_old(w, m, X86_RAX);
+	settle_for_insn(w);
+	put_shadowed(w);
+}
+
+static void put_ticket_by(struct work *w, struct x86_mem m, enum way_lock how)
+{
+	if (how == LOCK_LOOP)
+		take_rax(w);
+	if (how == LOCK_OR_0 && m.base == X86_RSP)
+		put_ticket_of_fence(w);
+	else
+		put_ticket(w, m);
+}
+
+/* Flags that are live are saved by now. Most of these spoil them all; of the
+ * others xchg leaves them alone, and the rest wants them back in the end. */
 void put_locked(struct work *w, struct x86_mem m)
 {
 	const struct x86_insn *x = &w->i->x;
 	unsigned size = x->row->mem_size, t;
 	enum way_lock how = way_lock_of(w->g->bytes + w->i->off, x);
 
-	if (how != LOCK_INC && how != LOCK_DEC)
-		settle_for_insn(w);
+	put_ticket_by(w, m, how);
 	switch (how) {
 	case LOCK_XCHG:
 		t = take_temp(w, 0, 0);
 		emit_rr(&w->hot, EMIT_MOV, 8, t, x->reg);
 		put_copy(w);
-		check_old(w, m, x->reg, w->flags_live[w->k] != 0);
+		check_old(w, m, x->reg);
+		settle_for_insn(w);
 		emit_mr(&w->hot, EMIT_MOV, size, shadow_of(m), t);
 		break;
 	case LOCK_XADD:
 		t = take_temp(w, 0, 0);
 		emit_rr(&w->hot, EMIT_MOV, 8, t, x->reg);
 		put_copy(w);
-		check_old(w, m, x->reg, 0);
+		check_old(w, m, x->reg);
+		settle_for_insn(w);
 		emit_mr(&w->hot, EMIT_XADD, size, shadow_of(m), t);
 		break;
 	case LOCK_CMPXCHG:
 		put_locked_cmpxchg(w, m);
+		break;
+	case LOCK_LOOP:
+		put_locked_loop(w, m);
 		break;
 	default:
 		put_locked_add(w, m, how);

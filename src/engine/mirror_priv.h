@@ -3,6 +3,7 @@
  *	mirror.c       instructions: which way each goes
  *	mirror_odd.c   the rarer ones: x87, gather and scatter, locked
  *	mirror_check.c a load against the shadow, and what happens at a miss
+ *	mirror_order.c tickets of locked instructions
  *	mirror_lend.c  registers and flags, while they are needed for that */
 #ifndef ENGINE_MIRROR_PRIV_H
 #define ENGINE_MIRROR_PRIV_H
@@ -22,6 +23,8 @@ static inline struct x86_buf cold_at(uint8_t *at)
 /* A register that this instruction, and if possible the rest of the run, does
  * not use. temp[0] is taken before temp[1], which is never rax. */
 unsigned take_temp(struct work *w, unsigned n, uint16_t avoid);
+/* rax as temp[0], for this instruction, which does not use it. */
+void take_rax(struct work *w);
 void give_back_temp(struct work *w, unsigned n);
 /* Those that were taken for this instruction only. */
 void give_back_once(struct work *w);
@@ -43,6 +46,7 @@ struct check {
 	int flags_live;
 	int is_gather; /* .m is not all of it */
 	int is_value;  /* memory has moved on: the register is logged */
+	int is_order;  /* not memory, but the ticket */
 	uint8_t *cold; /* where it goes on */
 	uint32_t site;
 	uint8_t r10_spilled; /* and rcx */
@@ -73,5 +77,13 @@ void put_store_x87(struct work *w);
 void put_gather(struct work *w, struct x86_mem m);
 void put_scatter(struct work *w);
 void put_locked(struct work *w, struct x86_mem m);
+
+/* -- mirror_order.c -- */
+
+/* Both before the instruction; flags are saved if they are live. */
+void put_ticket(struct work *w, struct x86_mem m);
+void put_ticket_of_fence(struct work *w);
+/* Behind it; spoils flags and temp[1]. */
+void put_ticket_check(struct work *w);
 
 #endif

@@ -218,7 +218,7 @@ static int deliver_by(struct caught *c, const struct sig_action *act,
 static void show_flags(struct engine *e)
 {
 	if (__atomic_exchange_n(&e->exact_flags, 1, __ATOMIC_SEQ_CST) == 0)
-		__atomic_store_n(&e->old_flags, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&e->old_code, 1, __ATOMIC_SEQ_CST);
 }
 
 static int deliver_forced(struct caught *c, const struct sig_info *info)
@@ -409,6 +409,8 @@ static int fault_of_recorded(struct vcpu *v, int64_t *g)
 	if (g[GREG_TRAPNO] == PAGE_FAULT &&
 	    (way == WAY_UPDATE || way == WAY_LOCKED))
 		g[GREG_ERR] |= WRITES;
+	if (x86_is_locked(&x))
+		tape_unordered(v);
 	if (way == WAY_STORE_X87)
 		tape_shadow(v, ways_address(&x, v), x.row->mem_size);
 	return way == WAY_SOME;

@@ -197,6 +197,8 @@ void syscall_do(struct vcpu *v)
 	};
 	int64_t answer;
 
+	if (v->tape)
+		tape_calling(v);
 	if ((!v->seccomp && !v->call_dispatch) || filter_allows(v, &c, &answer))
 		answer = call_by_kind(v, &c);
 	if (answer == ENGINE_ABORTED || answer == CALL_DONE)

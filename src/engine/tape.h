@@ -41,6 +41,8 @@ void tape_state(struct vcpu *v);
  * one STATE. why: WIRE_STATE_*; info: a siginfo_t, or NULL. */
 void tape_note(struct vcpu *v, unsigned why, uint64_t pc, const void *info);
 
+/* The system call at .pc is about to be made. */
+void tape_calling(struct vcpu *v);
 /* The system call at .pc, number in rax, was answered; before .pc moves. */
 void tape_call(struct vcpu *v, int64_t answer);
 
@@ -54,6 +56,9 @@ void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len);
 
 /* It left without a word: by execve, out of a memory that it shared. */
 void tape_gone(struct vcpu *v);
+
+/* A locked instruction has drawn a ticket, and faulted. */
+void tape_unordered(struct vcpu *v);
 
 /* The shadow of memory that the instruction at .pc stores to may be ahead of
  * it, for it has faulted: as it is, so shall replay have it. */

@@ -428,6 +428,18 @@ static int64_t do_thread(struct vcpu *v, struct birth *p)
 	return answer;
 }
 
+/* Recorded code does without tickets (mirror_order.c) while there is only one
+ * thread. Whoever enters the cache next has it made anew. */
+static void expect_company(struct vcpu *v, const struct birth *p)
+{
+	struct engine *e = v->engine;
+
+	if (!v->tape || p->flags & CLONE_VFORK_ || e->has_company)
+		return;
+	e->has_company = 1;
+	__atomic_store_n(&e->old_code, 1, __ATOMIC_SEQ_CST);
+}
+
 int64_t call_clone(struct vcpu *v, const struct call *c)
 {
 	struct birth p;
@@ -437,6 +449,8 @@ int64_t call_clone(struct vcpu *v, const struct call *c)
 		return call_pass(v, c);
 	if (begin_quiet(v, SIG_ALL & ~SIG_SYNC) < 0)
 		return ENGINE_ABORTED;
+	if (p.flags & CLONE_VM_)
+		expect_company(v, &p);
 	answer = p.flags & CLONE_VM_ ? do_thread(v, &p) : do_fork(v, &p);
 	end_quiet(v);
 	return answer;

@@ -411,6 +411,8 @@ static void put_going(struct work *w, int is_call)
 static void put_looked_at(struct work *w, enum vcpu_exit why)
 {
 	if (!w->e->replays) {
+		if (why == EXIT_STATE && x86_is_locked(&w->i->x))
+			put_ticket_ahead(w);
 		if (w->i->x.row->special == X86_POPF)
 			put_popf(w);
 		else

@@ -114,6 +114,9 @@ void put_mirrored(struct work *w);
 void put_mirrored_call(struct work *w, uint64_t target);
 void put_mirrored_ret(struct work *w);
 void put_mirrored_indirect(struct work *w, int is_call);
+/* mirror_order.c: the ticket of a locked instruction that is left to the CPU.
+ * The recorder looks at it (tape_state). */
+void put_ticket_ahead(struct work *w);
 /* Before control may leave: registers that were borrowed are given back. */
 void put_give_back(struct work *w);
 /* Flags may be saved while the program does not look at them. It is about to:

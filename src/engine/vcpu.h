@@ -22,10 +22,11 @@
 #ifndef ENGINE_VCPU_H
 #define ENGINE_VCPU_H
 
-#define SLOT_SIZE   0x20000 /* vcpu, signal stack, engine stack */
+#define SLOT_SIZE   0x40000 /* vcpu, signal stack, engine stack */
 #define SLOT_TAPE   0x2000  /* the recorder's, from its start */
-#define SLOT_VCPU   0x8000  /* bottom of the signal stack */
-#define SLOT_SIGNAL 0x10000 /* top of it */
+#define SLOT_ORDER  0x8000  /* likewise: the next ticket of each line */
+#define SLOT_VCPU   0x11000 /* bottom of the signal stack */
+#define SLOT_SIGNAL 0x19000 /* top of it */
 
 /* As offsets from gs, which is the slot's end. */
 #define VCPU_GS_AT(offset) ((offset)-SLOT_SIZE)
@@ -53,7 +54,11 @@
 #define VCPU_GATHER VCPU_GS_AT(296)
 #define VCPU_SAVED  VCPU_GS_AT(368)
 #define VCPU_RAX    VCPU_GS_AT(376)
-#define VCPU_CELLS  VCPU_GS_AT(384)
+#define VCPU_LINES  VCPU_GS_AT(384)
+#define VCPU_LINE   VCPU_GS_AT(392)
+#define VCPU_TICKET VCPU_GS_AT(400)
+#define VCPU_AFTER  VCPU_GS_AT(408)
+#define VCPU_CELLS  VCPU_GS_AT(416)
 
 #ifndef __ASSEMBLER__
 
@@ -133,6 +138,11 @@ struct vcpu {
 	uint64_t gather[1 + 8];
 	uint64_t saved_flags; /* as lahf and seto put them into ah, al */
 	uint64_t saved_rax;   /* for a moment */
+	/* Of a locked instruction (mirror_order.c): */
+	uint64_t lines;	 /* the process's counters */
+	uint64_t line;	 /* its own, as an address */
+	uint64_t ticket; /* that was drawn */
+	uint64_t after;	 /* what the line says if nobody else was there */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -202,6 +212,10 @@ VCPU_AT(count_end, VCPU_COUNT);
 VCPU_AT(gather, VCPU_GATHER);
 VCPU_AT(saved_flags, VCPU_SAVED);
 VCPU_AT(saved_rax, VCPU_RAX);
+VCPU_AT(lines, VCPU_LINES);
+VCPU_AT(line, VCPU_LINE);
+VCPU_AT(ticket, VCPU_TICKET);
+VCPU_AT(after, VCPU_AFTER);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 

@@ -86,11 +86,17 @@ int way_takes_register(const struct x86_insn *i)
 static enum way_lock lock_in_group(const uint8_t *code,
 				   const struct x86_insn *i)
 {
-	if (i->opcode >= 0x80 && i->opcode <= 0x83 && group(i) == 1)
-		return x86_imm(code, i) == 0 ? LOCK_OR_0 : LOCK_NOT;
+	/* ORDER add or adc sbb and sub xor cmp */
+	static const uint8_t of_group[8] = {LOCK_ADD,  LOCK_LOOP, LOCK_NOT,
+					    LOCK_NOT,  LOCK_LOOP, LOCK_SUB,
+					    LOCK_LOOP, LOCK_NOT};
+
 	if (i->opcode >= 0x80 && i->opcode <= 0x83)
-		return group(i) == 0 ? LOCK_ADD
-				     : (group(i) == 5 ? LOCK_SUB : LOCK_NOT);
+		return group(i) == 1 && x86_imm(code, i) == 0
+			   ? LOCK_OR_0
+			   : (enum way_lock)of_group[group(i)];
+	if (i->opcode == 0xf6 || i->opcode == 0xf7) /* not, neg */
+		return group(i) == 2 || group(i) == 3 ? LOCK_LOOP : LOCK_NOT;
 	if (i->opcode == 0xfe || i->opcode == 0xff)
 		return group(i) == 0 ? LOCK_INC
 				     : (group(i) == 1 ? LOCK_DEC : LOCK_NOT);
@@ -102,6 +108,7 @@ static enum way_lock lock_kind(const uint8_t *code, const struct x86_insn *i)
 	if (is_legacy(i, P_0F))
 		return i->opcode == 0xb0 || i->opcode == 0xb1	? LOCK_CMPXCHG
 		       : i->opcode == 0xc0 || i->opcode == 0xc1 ? LOCK_XADD
+		       : i->opcode == 0xba			? LOCK_LOOP
 								: LOCK_NOT;
 	if (!is_legacy(i, 0))
 		return LOCK_NOT;
@@ -112,6 +119,13 @@ static enum way_lock lock_kind(const uint8_t *code, const struct x86_insn *i)
 	case 0x28:
 	case 0x29:
 		return LOCK_SUB;
+	case 0x08: /* or */
+	case 0x09:
+	case 0x20: /* and */
+	case 0x21:
+	case 0x30: /* xor */
+	case 0x31:
+		return LOCK_LOOP;
 	case 0x86:
 	case 0x87:
 		return LOCK_XCHG;
@@ -144,6 +158,9 @@ enum way_lock way_lock_of(const uint8_t *code, const struct x86_insn *i)
 		return LOCK_NOT;
 	if (kind == LOCK_CMPXCHG &&
 	    (in_address(i, X86_RAX) || i->reg == X86_RAX))
+		return LOCK_NOT;
+	if (kind == LOCK_LOOP &&
+	    ((i->gpr_read | i->gpr_write) & 1 || !way_takes_register(i)))
 		return LOCK_NOT;
 	return kind;
 }

@@ -55,6 +55,7 @@ enum way_lock {
 	LOCK_INC,
 	LOCK_DEC,
 	LOCK_OR_0, /* nothing but a fence */
+	LOCK_LOOP, /* what a loop around cmpxchg can do */
 };
 enum way_lock way_lock_of(const uint8_t *code, const struct x86_insn *insn);
 

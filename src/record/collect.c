@@ -106,6 +106,7 @@ static void put_key(struct vcpu *v)
 	t->last_pc = key.state.pc;
 	t->last_tsc = key.tsc;
 	t->misses = 0;
+	order_forget(v);
 }
 
 static void put_start(struct vcpu *v)
@@ -131,6 +132,7 @@ static void put_start(struct vcpu *v)
 	put_end(&t->ring, put_bytes(at, &start, sizeof start));
 	v->epoch = p->changed;
 	put_key(v);
+	order_kernel_told(v, v->pc);
 }
 
 /* When the next key is due, from now. Each costs what it takes to fill the
@@ -174,6 +176,8 @@ static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
 	if (why & WIRE_STATE_SIGNAL)
 		info = sizeof t->info;
 	get_state(v, &state);
+	if (why & WIRE_STATE_SIGNAL)
+		order_kernel_told(v, pc);
 	at = put_begin(v->engine, &t->ring, WIRE_REC_STATE, why,
 		       POSITION_MAX + (uint32_t)sizeof state + info + len);
 	if (at) {
@@ -315,6 +319,8 @@ void tape_state(struct vcpu *v)
 		tape_forked(v);
 		return;
 	}
+	if (x86_is_locked(&x))
+		order_drawn(v, pc);
 	put_state(v, vcpu_count(v), pc, why);
 }
 
@@ -345,8 +351,15 @@ static void put_input(struct vcpu *v, int64_t nr, int64_t answer)
 	}
 }
 
+void tape_calling(struct vcpu *v)
+{
+	if (v->tape->born == 0)
+		order_kernel(v, v->pc);
+}
+
 void tape_call(struct vcpu *v, int64_t answer)
 {
+	enum { SYSCALL = 2 };
 	struct tape *t = v->tape;
 	int64_t nr = (int32_t)v->gpr[0];
 	uint64_t now = guest_tsc();
@@ -366,6 +379,7 @@ void tape_call(struct vcpu *v, int64_t answer)
 	at = put_varint(at, now - t->last_tsc);
 	t->last_tsc = now;
 	put_end(&t->ring, at);
+	order_kernel(v, v->pc + SYSCALL);
 	put_input(v, nr, answer);
 }
 
@@ -505,6 +519,10 @@ int tape_miss(struct vcpu *v)
 	v->resume = s->resume;
 	if (v->held && v->budget > 0)
 		vcpu_set_budget(v, 0);
+	if (s->flags & SITE_ORDER) {
+		order_drawn(v, s->pc);
+		return 0;
+	}
 	if (s->value != X86_NOREG) {
 		uint64_t value = v->gpr[s->value];
 
@@ -539,6 +557,8 @@ void tape_new_thread(struct vcpu *v, const struct vcpu *parent,
 	t->thread = __atomic_add_fetch(&p->n_threads, 1, __ATOMIC_RELAXED);
 	if (parent && parent->tape)
 		t->parent = parent->tape->thread;
+	v->lines = p->lines;
+	v->line = p->lines;
 	v->count_end = 0;
 	v->budget = 0;
 }
@@ -559,9 +579,11 @@ void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len)
 	}
 	len = fp ? pack_xstate(v) : get_xstate(v);
 	get_state(v, &state);
-	if (!t->born)
+	if (!t->born) {
+		order_end(v);
 		at = put_begin(v->engine, &t->ring, WIRE_REC_END, why,
 			       POSITION_MAX + (uint32_t)sizeof state + len);
+	}
 	if (at) {
 		at = put_position(t, at, vcpu_count(v), v->pc);
 		at = put_bytes(at, &state, sizeof state);

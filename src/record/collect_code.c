@@ -272,7 +272,7 @@ int tape_start_process(struct engine *e)
 	p->store.memory = e->memory;
 	e->tapes = p;
 	find_xstate(p);
-	if (grow(e) < 0)
+	if (grow(e) < 0 || order_start_process(e) != 0)
 		return ERR_NOMEM;
 	put_process(e, 0);
 	return 0;
@@ -285,6 +285,7 @@ void tape_forked(struct vcpu *v)
 	uint32_t thread = v->tape->thread;
 
 	put_process(e, parent);
+	order_forked(e);
 	tape_new_thread(v, 0, WIRE_START_FORK);
 	v->tape->parent = thread;
 }

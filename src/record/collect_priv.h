@@ -3,6 +3,7 @@
  *	collect.c	threads: when something is told
  *	collect_put.c	how it is written: rings, records, positions
  *	collect_code.c	processes: code, mappings
+ *	collect_order.c	threads among each other: tickets
  *
  * Lives in the target: freestanding, general registers only. */
 #ifndef RECORD_COLLECT_PRIV_H
@@ -30,7 +31,9 @@ struct tape {
 	uint8_t xsave[TAPE_XSAVE] __attribute__((aligned(64)));
 	uint8_t xstate[TAPE_XSAVE];
 };
-_Static_assert(SLOT_TAPE + sizeof(struct tape) <= SLOT_VCPU, "collect_priv.h");
+_Static_assert(SLOT_TAPE + sizeof(struct tape) <= SLOT_ORDER, "collect_priv.h");
+_Static_assert(SLOT_ORDER + 8 * (WIRE_ORDER_LINES + 1) <= SLOT_VCPU,
+	       "collect_priv.h");
 enum { IS_PENDING = 1 << 16 };
 
 /* One process's. */
@@ -47,6 +50,7 @@ struct tapes {
 	struct code_page **pages; /* owned: a hash of n_slots */
 	uint32_t n_slots, pad;
 	struct bytes store; /* owned: the pages */
+	uint64_t lines;	    /* owned: collect_order.c */
 	/* Where xsave puts components: asking the CPU takes it long. */
 	uint32_t xstate_size[64], xstate_at[64];
 };
@@ -69,5 +73,23 @@ enum { POSITION_MAX = 20, VARINT_MAX = 10 };
 uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count, uint64_t pc);
 
 uint64_t put_now_ns(void);
+
+/* -- collect_order.c -- */
+
+/* The process's counters, all 0. 0, or an errno. */
+int order_start_process(struct engine *e);
+/* In the child of a fork. */
+void order_forked(struct engine *e);
+/* A new segment: whatever comes next of each line is told unless it is 0. */
+void order_forget(const struct vcpu *v);
+/* A ticket of the line WIRE_ORDER_KERNEL, told at pc: if it must be, or
+ * always. */
+void order_kernel(struct vcpu *v, uint64_t pc);
+void order_kernel_told(struct vcpu *v, uint64_t pc);
+/* Likewise at the end: every signal is blocked, and the clock may be forbidden
+ * to the program, so it has the time of the last one. */
+void order_end(struct vcpu *v);
+/* The ticket that emitted code drew, if somebody else was there. */
+void order_drawn(struct vcpu *v, uint64_t pc);
 
 #endif

@@ -326,7 +326,7 @@ static int apply_here(struct segment *s, const struct record_event *e,
 		return check_registers(
 		    s, e, e->type == WIRE_REC_KEY ? &e->key.state : &e->state,
 		    err);
-	default: /* ORDER says nothing about this thread alone */
+	default:
 		return 0;
 	}
 }
@@ -379,12 +379,14 @@ int segment_apply(struct segment *s, const struct record_event *e,
 		return diverged(s, "records follow the end of a segment", err);
 	if (is_too_far(s, e))
 		return diverged(s, "the next record is too far away", err);
+	s->n_events++;
+	if (e->type == WIRE_REC_ORDER) /* says nothing about it alone */
+		return 0;
 	if (e->type == WIRE_REC_EPOCH)
 		approach(s, e);
 	stop = replay_run(s->cpu, e->count, e->pc);
 	if (*replay_count(s->cpu) != e->count ||
 	    replay_state(s->cpu)->pc != e->pc)
 		return not_reached(s, e, stop, err);
-	s->n_events++;
 	return apply_here(s, e, err);
 }

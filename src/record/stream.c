@@ -169,7 +169,7 @@ static const char *read_call(struct record_stream *s, struct cursor *c,
 
 	e->call.number = (int32_t)take_varint(c);
 	e->call.answer = (int64_t)take_zigzag(c);
-	e->call.time_ns = take_varint(c);
+	e->call.ticks = take_varint(c);
 	return wrong;
 }
 
@@ -206,8 +206,12 @@ static const char *read_order(struct record_stream *s, struct cursor *c,
 {
 	const char *wrong = take_position(s, c, e);
 
-	e->order.slot = take_varint(c);
+	e->order.line = take_varint(c);
 	e->order.ticket = take_varint(c);
+	e->order.overtaken = take_varint(c);
+	e->order.ticks = take_varint(c);
+	if (wrong == NULL && e->order.line > WIRE_ORDER_KERNEL)
+		return "there is no such line";
 	return wrong;
 }
 

@@ -57,11 +57,12 @@ struct record_event {
 		struct {
 			int32_t number;
 			int64_t answer;
-			uint64_t time_ns; /* since the last CALL or KEY */
+			uint64_t ticks; /* since the last CALL, ORDER, KEY */
 		} call;
 		uint64_t epoch;
 		struct {
-			uint64_t slot, ticket;
+			uint64_t line, ticket, overtaken;
+			uint64_t ticks; /* since the last CALL, ORDER, KEY */
 		} order;
 		struct wire_rec_process process;
 		struct {

@@ -32,6 +32,19 @@
  *	END		compare; the thread is no more
  * Memory that the log does not mention is what the thread itself made of it.
  *
+ * ORDER. Which thread of a process came first? Memory is divided into
+ * WIRE_ORDER_LINES by a hash of the address; each has a counter. A locked
+ * instruction draws a ticket of its line before it is executed; a system call
+ * one of the line WIRE_ORDER_KERNEL on its way in and one on its way out, and a
+ * fence one. Tickets of a line ascend by one. A thread that gets its own last
+ * ticket plus one (after a KEY: 0) says nothing: nobody else was there. Others
+ * are told: the ticket, and how many more had been drawn when the instruction
+ * was done (`overtaken`; with those the order is not known, with all others it
+ * is that of the tickets). A handler's begin, a thread's begin and end always
+ * tell. So whatever another thread did before comes with a record here, and
+ * the parts between such records, put in the order of the records' times, are
+ * one order that all threads agree with.
+ *
  * Pure layouts; released layouts only grow. */
 #ifndef WIRE_RECORD_H
 #define WIRE_RECORD_H
@@ -45,6 +58,8 @@ enum {
 	WIRE_GRANULE = 32,
 	WIRE_STRING_PART = 8192, /* bytes, at most */
 	WIRE_XSTATE_MAX = 16384,
+	WIRE_ORDER_LINES = 4096,
+	WIRE_ORDER_KERNEL = WIRE_ORDER_LINES, /* one more */
 };
 #define WIRE_SHADOW_SIZE (1ull << 32)
 
@@ -58,11 +73,12 @@ enum wire_record_type {
 	WIRE_REC_RESULT,    /* position, set of registers: 2 bytes, rflags: 8
 			     * bytes, each register: 8 bytes; info: length */
 	WIRE_REC_CALL,	    /* position, number: varint, answer: zigzag,
-			     * time since the last CALL or KEY: varint */
+			     * time since the last CALL, ORDER or KEY: varint */
 	WIRE_REC_STATE,	    /* position, struct wire_rec_state, siginfo (if
 			     * WIRE_STATE_SIGNAL), xstate; info: WIRE_STATE_ */
 	WIRE_REC_EPOCH,	    /* position, serial: varint */
-	WIRE_REC_ORDER,	    /* position, slot: varint, ticket: varint */
+	WIRE_REC_ORDER,	    /* position, line, ticket, overtaken, time since
+			     * the last CALL, ORDER or KEY: varints */
 	WIRE_REC_END,	    /* position, struct wire_rec_state, xstate;
 			     * info: WIRE_END_ */
 	/* Of a process (the stream of thread 0): */

@@ -97,14 +97,16 @@ static void put_of_thread(struct record_encoder *to,
 	case WIRE_REC_CALL:
 		put_varint(to, (uint32_t)e->call.number);
 		put_zigzag(to, (uint64_t)e->call.answer);
-		put_varint(to, e->call.time_ns);
+		put_varint(to, e->call.ticks);
 		break;
 	case WIRE_REC_EPOCH:
 		put_varint(to, e->epoch);
 		break;
 	case WIRE_REC_ORDER:
-		put_varint(to, e->order.slot);
+		put_varint(to, e->order.line);
 		put_varint(to, e->order.ticket);
+		put_varint(to, e->order.overtaken);
+		put_varint(to, e->order.ticks);
 		break;
 	default: /* STATE, END */
 		put(to, &e->state, sizeof e->state);

@@ -301,8 +301,11 @@ START_TEST(an_epoch_leaves_flags_alone)
 	struct record_event e[SAMPLE_EVENTS];
 	struct record_event epoch = {
 	    .type = WIRE_REC_EPOCH, .count = 105, .pc = 0x2000};
-	struct record_event later = {
-	    .type = WIRE_REC_ORDER, .count = 106, .pc = 0x2000};
+	struct record_event later = {.type = WIRE_REC_BYTES,
+				     .count = 106,
+				     .pc = 0x2000,
+				     .bytes = loop,
+				     .len = 1};
 	struct hark_err err = {0};
 	struct segment s;
 

@@ -61,13 +61,15 @@ static void random_thread_event(struct record_event *e)
 		e->call.number = (int32_t)random_number();
 		e->call.answer = (int64_t)random_number();
 		e->call.answer *= (random64() & 1) != 0 ? 1 : -1;
-		e->call.time_ns = random_number();
+		e->call.ticks = random_number();
 		break;
 	case WIRE_REC_EPOCH:
 		e->epoch = random_number();
 		break;
 	case WIRE_REC_ORDER:
-		e->order.slot = random_number();
+		e->order.line = random_number() % (WIRE_ORDER_LINES + 1);
+		e->order.overtaken = random_number();
+		e->order.ticks = random_number();
 		e->order.ticket = random_number();
 		break;
 	default:

@@ -6,6 +6,7 @@
  *
  * One line a record: position, type, contents. What can be read before a
  * damaged record is printed before the complaint. */
+#include "record/order.h"
 #include "record/recording.h"
 #include "record/stream.h"
 
@@ -129,8 +130,10 @@ static void print_of_thread(const struct record_event *e)
 		printf(" %" PRIu64, e->epoch);
 		break;
 	case WIRE_REC_ORDER:
-		printf(" slot=%" PRIu64 " ticket=%" PRIu64, e->order.slot,
-		       e->order.ticket);
+		printf(" line=%" PRIu64 " ticket=%" PRIu64 " overtaken=%" PRIu64
+		       " ticks=%" PRIu64,
+		       e->order.line, e->order.ticket, e->order.overtaken,
+		       e->order.ticks);
 		break;
 	default:
 		printf(" info=%u", e->info);
@@ -210,6 +213,111 @@ static int dump_process(struct recording *r, uint32_t process,
 	return dump_stream(in, RECORD_OF_PROCESS, err);
 }
 
+/* -- All threads of a process, in their order -- */
+
+struct lane {
+	uint32_t thread;
+	unsigned segment, end; /* the next to be read, and behind the last */
+	struct recording_stream *in;
+	struct record_stream records;
+	struct record_event held; /* an ORDER: the next turn's first */
+	int has_held;
+};
+
+static int lane_next(struct recording *r, struct lane *l,
+		     struct record_event *e, struct hark_err *err)
+{
+	for (;;) {
+		const uint8_t *bytes;
+		size_t len;
+		int rc = 0;
+
+		if (l->in != NULL) {
+			rc = record_stream_next(&l->records, e, err);
+			if (rc != 0)
+				return rc;
+			rc = recording_stream_next(l->in, &bytes, &len, err);
+		}
+		if (rc > 0) {
+			record_stream_feed(&l->records, bytes, len);
+			continue;
+		}
+		recording_stream_close(l->in);
+		l->in = NULL;
+		if (rc < 0 || l->segment == l->end)
+			return rc;
+		record_stream_init(&l->records, RECORD_OF_THREAD);
+		if (recording_read_segment(r, l->segment++, &l->in, err) < 0)
+			return -1;
+	}
+}
+
+/* From its ORDER to the next; the first of a thread from its birth. */
+static int dump_turn(struct recording *r, struct lane *l, struct hark_err *err)
+{
+	struct record_event e;
+	int rc, begun = l->has_held;
+
+	if (l->has_held) {
+		printf("%u: ", l->thread);
+		print_event(&l->held);
+		l->has_held = 0;
+	}
+	while ((rc = lane_next(r, l, &e, err)) > 0) {
+		if (e.type == WIRE_REC_ORDER && begun) {
+			l->held = e;
+			l->has_held = 1;
+			return 0;
+		}
+		begun |= e.type == WIRE_REC_ORDER;
+		printf("%u: ", l->thread);
+		print_event(&e);
+	}
+	return rc;
+}
+
+static unsigned find_lanes(const struct recording *r, uint32_t process,
+			   struct lane *lanes, unsigned most)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < recording_n_segments(r); i++) {
+		const struct recording_segment *s = recording_segment(r, i);
+
+		if (s->process != process)
+			continue;
+		if (n == 0 || lanes[n - 1].thread != s->thread) {
+			if (n == most)
+				break;
+			lanes[n++] =
+			    (struct lane){.thread = s->thread, .segment = i};
+		}
+		lanes[n - 1].end = i + 1;
+	}
+	return n;
+}
+
+static int dump_merged(struct recording *r, uint32_t process,
+		       struct hark_err *err)
+{
+	enum { MOST = 4096 };
+	static struct lane lanes[MOST];
+	unsigned n = find_lanes(r, process, lanes, MOST);
+	struct order *o;
+	int rc = 0;
+
+	if (order_load(r, process, &o, err) < 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < order_n_turns(o); i++)
+		for (unsigned k = 0; k < n; k++)
+			if (lanes[k].thread == order_turn(o, i)->thread)
+				rc = dump_turn(r, &lanes[k], err);
+	fprintf(stderr, "%zu turns, %" PRIu64 " corrections\n",
+		order_n_turns(o), order_corrections(o));
+	order_free(o);
+	return rc;
+}
+
 static int dump_all(const struct recording *r)
 {
 	for (unsigned i = 0; i < recording_n_processes(r); i++) {
@@ -238,7 +346,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || argc > 5) {
 		fprintf(stderr,
-			"usage: record-dump FILE [P[.T] [FROM [TO]]]\n");
+			"usage: record-dump FILE [P[.T|.all] [FROM [TO]]]\n");
 		return 2;
 	}
 	if (recording_open(argv[1], &r, &err) < 0) {
@@ -252,6 +360,8 @@ int main(int argc, char **argv)
 		rc = dump_all(r);
 	else if (dot == NULL)
 		rc = dump_process(r, (uint32_t)atoi(argv[2]), &err);
+	else if (strcmp(dot, ".all") == 0)
+		rc = dump_merged(r, (uint32_t)atoi(argv[2]), &err);
 	else
 		rc = dump_thread(r, (uint32_t)atoi(argv[2]),
 				 (uint32_t)atoi(dot + 1), &err);
