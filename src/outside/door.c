@@ -180,12 +180,24 @@ static int remote_memfd(struct door *d, uint64_t name, int64_t *their_fd,
 	return got < 0 ? -1 : 0;
 }
 
-static int remote_map(struct door *d, int64_t fd, uint64_t len, int prot,
-		      uint64_t *out, struct hark_err *err)
+/* What is large goes far away (0: it is not known where that is), for what is
+ * near is precious: the engine and its code lie around the image, within 2 GiB
+ * of each other. Too far is wrong, too: ThreadSanitizer wants nothing below
+ * 0x7e8000000000, and the kernel goes down to 0x7f0000000000 by itself. */
+static uint64_t far_from(uint64_t image, uint64_t len)
+{
+	const uint64_t far = 1ull << 38, large = 64 << 20;
+
+	return len >= large && image > 2 * far ? image - far - page_up(len) : 0;
+}
+
+/* Where the kernel likes, if it cannot be at hint. */
+static int remote_map(struct door *d, uint64_t hint, int64_t fd, uint64_t len,
+		      int prot, uint64_t *out, struct hark_err *err)
 {
 	int64_t at;
 
-	if (gate_call(&d->gate, &at, err, SYS_mmap, 0, len, (uint64_t)prot,
+	if (gate_call(&d->gate, &at, err, SYS_mmap, hint, len, (uint64_t)prot,
 		      MAP_SHARED, (uint64_t)fd, 0) < 0)
 		return -1;
 	if (at < 0 && at > -4096)
@@ -277,8 +289,8 @@ static int map_image(struct door *d, struct hark_err *err)
 
 	if (((d->fresh && open_shared(d, &theirs) == 0) ||
 	     make_file(d, &theirs, err) == 0) &&
-	    remote_map(d, theirs, len, PROT_READ | PROT_EXEC, &d->image, err) ==
-		0) {
+	    remote_map(d, 0, theirs, len, PROT_READ | PROT_EXEC, &d->image,
+		       err) == 0) {
 		d->image_len = len;
 		rc = 0;
 	}
@@ -310,8 +322,8 @@ static int map_channel(struct door *d, struct hark_err *err)
 	if (gate_text(&d->gate, d->name, &name, err) == 0 &&
 	    remote_memfd(d, name, &theirs, &ours, err) == 0 &&
 	    drain_open(ours, &g, (uint32_t)d->pid, &d->drain, err) == 0 &&
-	    remote_map(d, theirs, layout.size, PROT_READ | PROT_WRITE,
-		       &d->channel, err) == 0) {
+	    remote_map(d, far_from(d->image, layout.size), theirs, layout.size,
+		       PROT_READ | PROT_WRITE, &d->channel, err) == 0) {
 		d->channel_len = layout.size;
 		rc = 0;
 	}

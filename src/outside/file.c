@@ -214,15 +214,32 @@ static size_t compress(const struct file_content *c, int level, ZSTD_CCtx *zstd,
 	return ZSTD_isError(n) || n >= c->len ? 0 : n;
 }
 
+/* What was there before is of no use: no realloc. */
+static int make_packed_room(struct file_packed *p, size_t size)
+{
+	uint8_t *bytes;
+
+	if (size <= p->room)
+		return 0;
+	bytes = malloc(size);
+	if (bytes == NULL)
+		return -1;
+	free(p->bytes);
+	p->bytes = bytes;
+	p->room = size;
+	return 0;
+}
+
 int file_pack(const struct file_content *c, int level, void *zstd,
 	      struct file_packed *out)
 {
 	size_t key_len = c->key != NULL ? sizeof *c->key : 0, n;
 	size_t size = key_len + ZSTD_compressBound(c->len);
-	uint8_t *bytes = malloc(size);
+	uint8_t *bytes;
 
-	if (bytes == NULL)
+	if (make_packed_room(out, size) < 0)
 		return -1;
+	bytes = out->bytes;
 	if (c->key != NULL) {
 		struct wire_file_key k = *c->key;
 
@@ -232,16 +249,15 @@ int file_pack(const struct file_content *c, int level, void *zstd,
 	n = compress(c, level, zstd, bytes + key_len, size - key_len);
 	if (n == 0 && c->len > 0)
 		memcpy(bytes + key_len, c->bytes, c->len);
-	*out = (struct file_packed){
-	    .head = {.mark = WIRE_CHUNK_MARK,
-		     .type = (uint16_t)c->type,
-		     .flags = (uint16_t)((n != 0 ? WIRE_CHUNK_ZSTD : 0) |
-					 (c->key != NULL ? WIRE_CHUNK_KEY : 0)),
-		     .process = c->process,
-		     .thread = c->thread,
-		     .stored = (uint32_t)(key_len + (n != 0 ? n : c->len)),
-		     .plain = (uint32_t)c->len},
-	    .bytes = bytes,
+	out->head = (struct wire_file_chunk){
+	    .mark = WIRE_CHUNK_MARK,
+	    .type = (uint16_t)c->type,
+	    .flags = (uint16_t)((n != 0 ? WIRE_CHUNK_ZSTD : 0) |
+				(c->key != NULL ? WIRE_CHUNK_KEY : 0)),
+	    .process = c->process,
+	    .thread = c->thread,
+	    .stored = (uint32_t)(key_len + (n != 0 ? n : c->len)),
+	    .plain = (uint32_t)c->len,
 	};
 	out->head.check = XXH3_64bits(bytes, out->head.stored);
 	return 0;
@@ -251,6 +267,18 @@ void file_unpack_free(struct file_packed *p)
 {
 	free(p->bytes);
 	p->bytes = NULL;
+	p->room = 0;
+}
+
+void file_packed_fit(struct file_packed *p)
+{
+	size_t need = p->head.stored > 0 ? p->head.stored : 1;
+	uint8_t *less = need < p->room ? realloc(p->bytes, need) : NULL;
+
+	if (less == NULL)
+		return;
+	p->bytes = less;
+	p->room = need;
 }
 
 int file_put_packed(struct file_writer *w, const struct file_packed *p,
@@ -282,7 +310,7 @@ int file_put(struct file_writer *w, enum wire_chunk_type type, uint32_t process,
 				 .thread = thread,
 				 .bytes = bytes,
 				 .len = len};
-	struct file_packed p;
+	struct file_packed p = {0};
 	int rc;
 
 	if (len > WIRE_CHUNK_MAX)

@@ -31,6 +31,7 @@ int file_put(struct file_writer *w, enum wire_chunk_type type, uint32_t process,
 struct file_packed {
 	struct wire_file_chunk head; /* but its number */
 	uint8_t *bytes;		     /* owned: as they will be stored */
+	size_t room;		     /* there; used again */
 };
 struct file_content {
 	enum wire_chunk_type type;
@@ -39,9 +40,12 @@ struct file_content {
 	const void *bytes;		 /* borrowed */
 	size_t len;
 };
-/* zstd's context may be NULL; level 0: not compressed. -1: no memory. */
+/* zstd's context may be NULL; level 0: not compressed. out is empty (zeroed) or
+ * has memory of an earlier one. -1: no memory. */
 int file_pack(const struct file_content *c, int level, void *zstd,
 	      struct file_packed *out);
+/* To be kept for long: without the room that it does not need. */
+void file_packed_fit(struct file_packed *p);
 void file_unpack_free(struct file_packed *p);
 int file_put_packed(struct file_writer *w, const struct file_packed *p,
 		    struct hark_err *err);

@@ -48,6 +48,8 @@ struct press {
 	struct press_job *spare;	/* owned: to be used again */
 	unsigned n_spare;
 	uint64_t load;
+	uint64_t awaited; /* load that somebody waits for ... */
+	unsigned waiting; /* ... if anybody does */
 	struct kept kept;
 	int writing, failed, end;
 };
@@ -68,22 +70,25 @@ struct press_job *press_job(struct press *p)
 	if (j == NULL)
 		j = calloc(1, sizeof *j);
 	if (j != NULL)
-		*j = (struct press_job){
-		    .bytes = j->bytes, .room = j->room, .file = -1};
+		*j = (struct press_job){.bytes = j->bytes,
+					.room = j->room,
+					.packed = {.bytes = j->packed.bytes,
+						   .room = j->packed.room}};
 	return j;
 }
 
-static void drop_contents(struct press_job *j)
+static void leave_source(struct press_source *s)
 {
-	file_unpack_free(&j->packed);
-	if (j->file >= 0)
-		close(j->file);
-	j->file = -1;
+	if (s == NULL || --s->n > 0)
+		return;
+	close(s->fd);
+	free(s);
 }
 
 static void destroy(struct press_job *j)
 {
-	drop_contents(j);
+	leave_source(j->source);
+	file_unpack_free(&j->packed);
 	free(j->bytes);
 	free(j);
 }
@@ -95,7 +100,8 @@ static void recycle(struct press *p, struct press_job *j)
 		destroy(j);
 		return;
 	}
-	drop_contents(j);
+	leave_source(j->source);
+	j->source = NULL;
 	j->next = p->spare;
 	p->spare = j;
 	p->n_spare++;
@@ -137,31 +143,58 @@ int press_job_append(struct press_job *j, const void *bytes, size_t len)
 	return 0;
 }
 
-void press_job_read(struct press_job *j, int file, uint64_t offset, size_t len)
+struct press_source *press_source(int fd)
 {
-	j->file = file;
-	j->file_offset = offset;
+	struct press_source *s = calloc(1, sizeof *s);
+
+	if (s == NULL) {
+		close(fd);
+		return NULL;
+	}
+	*s = (struct press_source){fd, 1};
+	return s;
+}
+
+void press_source_leave(struct press *p, struct press_source *s)
+{
+	pthread_mutex_lock(&p->lock);
+	leave_source(s);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void press_job_read(struct press *p, struct press_job *j,
+		    struct press_source *s, uint64_t offset, size_t len)
+{
+	pthread_mutex_lock(&p->lock);
+	s->n++;
+	pthread_mutex_unlock(&p->lock);
+	j->source = s;
+	j->source_offset = offset;
 	j->len = len;
 }
 
 /* -- Pressing -- */
 
+/* A worker's own: new memory costs page faults. */
+struct bench {
+	ZSTD_CCtx *zstd;
+	struct file_room room; /* for what is read of a file */
+};
+
 /* A file that has become shorter meanwhile is zero from there on. */
-static int read_bytes(struct press_job *j)
+static int read_bytes(const struct press_job *j, struct file_room *room)
 {
-	size_t len = j->len, done = 0;
+	size_t done = 0;
 	ssize_t n = 1;
 
-	j->len = 0;
-	if (press_job_fit(j, len) < 0)
+	if (file_make_room(room, j->len) < 0)
 		return -1;
-	j->len = len;
-	while (done < len && n > 0) {
-		n = pread(j->file, j->bytes + done, len - done,
-			  (off_t)(j->file_offset + done));
+	while (done < j->len && n > 0) {
+		n = pread(j->source->fd, room->at + done, j->len - done,
+			  (off_t)(j->source_offset + done));
 		done += n > 0 ? (size_t)n : 0;
 	}
-	memset(j->bytes + done, 0, len - done);
+	memset(room->at + done, 0, j->len - done);
 	return 0;
 }
 
@@ -177,7 +210,7 @@ static int level_for(const struct press *p, const struct press_job *j)
 }
 
 /* Without memory it stays unpressed, and is a failure of the file. */
-static void press_one(struct press_job *j, int level, ZSTD_CCtx *zstd)
+static void press_one(struct press_job *j, int level, struct bench *b)
 {
 	struct file_content c = {
 	    .type = j->type,
@@ -188,12 +221,12 @@ static void press_one(struct press_job *j, int level, ZSTD_CCtx *zstd)
 	    .len = j->len,
 	};
 
-	if (j->file >= 0) {
-		if (read_bytes(j) < 0)
+	if (j->source != NULL) {
+		if (read_bytes(j, &b->room) < 0)
 			return;
-		c.bytes = j->bytes;
+		c.bytes = b->room.at;
 	}
-	file_pack(&c, level, zstd, &j->packed);
+	j->has_packed = file_pack(&c, level, b->zstd, &j->packed) == 0;
 }
 
 /* -- Writing -- */
@@ -219,7 +252,7 @@ static void put(struct press *p, const struct press_job *j)
 	if (p->failed)
 		return;
 	pthread_mutex_unlock(&p->lock);
-	rc = j->packed.bytes == NULL
+	rc = !j->has_packed
 		 ? err_set(&err, HARK_ENOMEM, ENOMEM, "out of memory")
 		 : file_put_packed(p->plan.file, &j->packed, &err);
 	pthread_mutex_lock(&p->lock);
@@ -283,6 +316,15 @@ static int drop_oldest(struct press *p)
 	return ended || add_gone(k, process, thread) == 0 ? 0 : -1;
 }
 
+/* What counts is packed, and stays for long. */
+static void shrink(struct press_job *j)
+{
+	file_packed_fit(&j->packed);
+	free(j->bytes);
+	j->bytes = NULL;
+	j->room = 0;
+}
+
 static void keep(struct press *p, struct press_job *j)
 {
 	struct kept *k = &p->kept;
@@ -292,13 +334,11 @@ static void keep(struct press *p, struct press_job *j)
 		*gone = k->gone[--k->n_gone];
 		gone = NULL;
 	}
-	if (j->packed.bytes == NULL || gone != NULL) {
+	if (!j->has_packed || gone != NULL) {
 		recycle(p, j);
 		return;
 	}
-	free(j->bytes); /* what counts is packed */
-	j->bytes = NULL;
-	j->room = 0;
+	shrink(j);
 	j->next = NULL;
 	if (k->first == NULL)
 		k->first = j;
@@ -343,9 +383,10 @@ static void put_or_keep(struct press *p, struct press_job *j)
 	recycle(p, j);
 }
 
+/* What is read of a file later takes no memory now. */
 static uint64_t load_of(const struct press_job *j)
 {
-	return j->len + sizeof *j;
+	return (j->source == NULL ? j->len : 0) + sizeof *j;
 }
 
 /* All that is ready, from the oldest on. */
@@ -363,12 +404,26 @@ static void write_ready(struct press *p)
 			p->last = NULL;
 		put_or_keep(p, j);
 		p->load -= load;
-		pthread_cond_broadcast(&p->room);
+		if (p->waiting > 0 && p->load <= p->awaited)
+			pthread_cond_broadcast(&p->room);
 	}
 	p->writing = 0;
 }
 
 /* -- Threads -- */
+
+/* Room for what is packed, of a job that is done. */
+static void inherit(struct press *p, struct press_job *j)
+{
+	struct press_job *from = p->spare;
+
+	while (from != NULL && from->packed.room == 0)
+		from = from->next;
+	if (j->packed.room > 0 || from == NULL)
+		return;
+	j->packed = from->packed;
+	from->packed = (struct file_packed){0};
+}
 
 static struct press_job *take_job(struct press *p)
 {
@@ -384,33 +439,12 @@ static struct press_job *take_job(struct press *p)
 		return NULL;
 	p->next = j->next;
 	j->state = JOB_TAKEN;
+	inherit(p, j);
 	return j;
 }
 
-static void *work(void *arg)
-{
-	struct press *p = arg;
-	ZSTD_CCtx *zstd = ZSTD_createCCtx();
-	struct press_job *j;
-
-	pthread_mutex_lock(&p->lock);
-	while ((j = take_job(p)) != NULL) {
-		int level = level_for(p, j), failed = p->failed;
-
-		pthread_mutex_unlock(&p->lock);
-		if (!failed)
-			press_one(j, level, zstd);
-		pthread_mutex_lock(&p->lock);
-		j->state = JOB_PRESSED;
-		write_ready(p);
-	}
-	pthread_mutex_unlock(&p->lock);
-	ZSTD_freeCCtx(zstd);
-	return NULL;
-}
-
 /* Signals are the main thread's. */
-static int start_worker(struct press *p)
+static int start_worker(struct press *p, void *(*work)(void *))
 {
 	sigset_t all, before;
 	int e;
@@ -424,13 +458,40 @@ static int start_worker(struct press *p)
 	return e;
 }
 
-/* Another one only if all have something to do. */
-static void call_worker(struct press *p)
+/* R6: as a batch job a thread does not take the CPU from one that runs, when it
+ * is woken. */
+static void stand_back(void)
 {
-	if (p->idle == 0 && p->n_workers < p->n_max && start_worker(p) != 0 &&
-	    p->n_workers == 0)
-		fail(p, "cannot make a thread");
-	pthread_cond_signal(&p->work);
+	const struct sched_param none = {0};
+
+	sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+/* R5. */
+static void *work(void *arg)
+{
+	struct press *p = arg;
+	struct bench b = {.zstd = ZSTD_createCCtx()};
+	struct press_job *j;
+
+	stand_back();
+	pthread_mutex_lock(&p->lock);
+	while ((j = take_job(p)) != NULL) {
+		int level = level_for(p, j), failed = p->failed;
+
+		if (p->next != NULL && p->idle == 0 && p->n_workers < p->n_max)
+			start_worker(p, work);
+		pthread_mutex_unlock(&p->lock);
+		if (!failed)
+			press_one(j, level, &b);
+		pthread_mutex_lock(&p->lock);
+		j->state = JOB_PRESSED;
+		write_ready(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	ZSTD_freeCCtx(b.zstd);
+	free(b.room.at);
+	return NULL;
 }
 
 void press_add(struct press *p, struct press_job *j)
@@ -449,7 +510,7 @@ void press_add(struct press *p, struct press_job *j)
 		if (p->next == NULL)
 			p->next = j;
 		p->load += load_of(j);
-		call_worker(p);
+		pthread_cond_signal(&p->work);
 	}
 	pthread_mutex_unlock(&p->lock);
 }
@@ -469,8 +530,11 @@ uint64_t press_load(struct press *p)
 void press_wait(struct press *p, uint64_t most)
 {
 	pthread_mutex_lock(&p->lock);
-	while (p->load > most && p->n_workers > 0)
+	if (p->waiting++ == 0 || p->awaited < most)
+		p->awaited = most;
+	while (p->load > most)
 		pthread_cond_wait(&p->room, &p->lock);
+	p->waiting--;
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -508,22 +572,6 @@ static unsigned cpus(void)
 	return n < WORKERS_MAX ? (unsigned)n : WORKERS_MAX;
 }
 
-int press_new(const struct press_plan *plan, struct press **out,
-	      struct hark_err *err)
-{
-	struct press *p = calloc(1, sizeof *p);
-
-	if (p == NULL)
-		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	p->plan = *plan;
-	p->n_max = cpus();
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->work, NULL);
-	pthread_cond_init(&p->room, NULL);
-	*out = p;
-	return 0;
-}
-
 static void free_list(struct press_job *j)
 {
 	while (j != NULL) {
@@ -532,17 +580,6 @@ static void free_list(struct press_job *j)
 		destroy(j);
 		j = next;
 	}
-}
-
-static void stop_workers(struct press *p)
-{
-	pthread_mutex_lock(&p->lock);
-	p->end = 1;
-	p->next = NULL;
-	pthread_cond_broadcast(&p->work);
-	pthread_mutex_unlock(&p->lock);
-	for (unsigned i = 0; i < p->n_workers; i++)
-		pthread_join(p->workers[i], NULL);
 }
 
 static void free_all(struct press *p)
@@ -555,6 +592,40 @@ static void free_all(struct press *p)
 	pthread_cond_destroy(&p->room);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+int press_new(const struct press_plan *plan, struct press **out,
+	      struct hark_err *err)
+{
+	struct press *p = calloc(1, sizeof *p);
+	int e;
+
+	if (p == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	p->plan = *plan;
+	p->n_max = cpus();
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_cond_init(&p->room, NULL);
+	e = start_worker(p, work);
+	if (e != 0) {
+		free_all(p);
+		return err_set(err, HARK_ENOMEM, e, "cannot make a thread: %s",
+			       strerror(e));
+	}
+	*out = p;
+	return 0;
+}
+
+static void stop_workers(struct press *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->end = 1;
+	p->next = NULL;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned i = 0; i < p->n_workers; i++)
+		pthread_join(p->workers[i], NULL);
 }
 
 void press_free(struct press *p)

@@ -11,6 +11,10 @@
  *     are taken and thrown away from then on: nobody ever waits for it.
  * R4  With a limit (ring mode) thread data is kept in memory, and of that only
  *     the newest, in whole segments; it is written when the end comes.
+ * R5  Threads are made by press_new and by each other, never by who adds: that
+ *     one may be bound, just then, to the CPU that the program runs on, and
+ *     what it makes would be, too, for good.
+ * R6  The program goes first.
  * Hosted. */
 #ifndef OUTSIDE_PRESS_H
 #define OUTSIDE_PRESS_H
@@ -30,13 +34,18 @@ struct press_plan {
 	void (*failed)(void *ctx, const char *why);
 };
 
-/* Threads are made when the first job is added. */
 int press_new(const struct press_plan *plan, struct press **out,
 	      struct hark_err *err);
 /* What was added and is not written yet is thrown away. */
 void press_free(struct press *p);
 /* The same, and the file is removed. */
 void press_discard(struct press *p);
+
+/* A file that jobs are read of; closed when the last of them is done. */
+struct press_source {
+	int fd;	    /* owned */
+	unsigned n; /* jobs, and who opened it */
+};
 
 struct press_job {
 	enum wire_chunk_type type;
@@ -46,10 +55,10 @@ struct press_job {
 	struct wire_file_key key;
 	uint8_t *bytes; /* owned */
 	size_t len, room;
-	int file; /* owned: bytes are read of it, by whoever presses; or -1 */
-	uint64_t file_offset;
+	struct press_source *source; /* shared: bytes are read of it, by ... */
+	uint64_t source_offset;	     /* ... whoever presses; or NULL */
 	/* Private. */
-	uint8_t state;
+	uint8_t state, has_packed;
 	struct press_job *next;
 	struct file_packed packed;
 };
@@ -57,8 +66,13 @@ struct press_job {
 /* An empty one, or NULL: no memory. */
 struct press_job *press_job(struct press *p);
 void press_job_free(struct press *p, struct press_job *j);
-/* len bytes of file, at offset; the descriptor becomes the job's. */
-void press_job_read(struct press_job *j, int file, uint64_t offset, size_t len);
+/* The descriptor becomes the source's, even if there is no memory (NULL). Who
+ * has made its last job of it leaves it. */
+struct press_source *press_source(int fd);
+void press_source_leave(struct press *p, struct press_source *s);
+/* len bytes of it, at offset. */
+void press_job_read(struct press *p, struct press_job *j,
+		    struct press_source *s, uint64_t offset, size_t len);
 /* Room for len bytes behind those that are there, or -1. */
 int press_job_fit(struct press_job *j, size_t len);
 int press_job_append(struct press_job *j, const void *bytes, size_t len);

@@ -36,6 +36,8 @@ enum {
 	NAP_MOST = 10000000,
 	NAP_IDLE = 50000000, /* nobody has said anything lately */
 	NAP_BLIND = 2000000, /* bells cannot be heard */
+	NAP_FRESH = 400000,  /* a program has begun: it maps its code now, */
+	FRESH_LOOKS = 24,    /* which is pressed while it runs */
 	IDLE_AFTER = 4,	     /* passes without a byte */
 };
 
@@ -268,7 +270,8 @@ static void *run(void *arg)
 {
 	struct recorder *r = arg;
 	int64_t ns = NAP_LEAST;
-	unsigned quiet = 0;
+	unsigned quiet = 0, fresh = 0;
+	uint32_t last = 0;
 
 	while (__atomic_load_n(&r->end, __ATOMIC_ACQUIRE) == END_NOT) {
 		uint32_t turn = __atomic_load_n(&r->turn, __ATOMIC_ACQUIRE);
@@ -277,8 +280,12 @@ static void *run(void *arg)
 		hear_bells(r);
 		p = look(r);
 		quiet = p.moved == 0 ? quiet + 1 : 0;
+		fresh = turn != last ? FRESH_LOOKS : fresh > 0 ? fresh - 1 : 0;
+		last = turn;
 		press_wait(r->press, LOAD_MAX);
-		if (quiet > IDLE_AFTER) {
+		if (fresh > 0) {
+			nap(r, turn, NAP_FRESH);
+		} else if (quiet > IDLE_AFTER) {
 			sleep_deep(r, turn);
 		} else {
 			ns = next_nap(&r->geometry, ns, p.most);

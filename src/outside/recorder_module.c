@@ -25,8 +25,8 @@
 #include <xxhash.h>
 
 enum {
-	PIECE = 1 << 20, /* of a file, a chunk */
-	LEVEL = -5,	 /* code is long, and seldom read */
+	PIECE = 128 << 10, /* of a file, a chunk: buffers stay in caches */
+	LEVEL = -5,	   /* code is long, and seldom read */
 	PATH_LEN = 4096,
 	VDSO_MAX = 1 << 20,
 };
@@ -155,27 +155,42 @@ static void put_words(struct recorder *r, uint32_t number,
 	recorder_put_text(r, WIRE_CHUNK_MODULE, 0, number, &t);
 }
 
-static void put_file(struct recorder *r, uint32_t number, int fd, uint64_t size)
+static void put_pieces(struct recorder *r, uint32_t number,
+		       struct press_source *from, uint64_t size)
 {
 	for (uint64_t at = 0; at < size; at += PIECE) {
 		struct press_job *j = press_job(r->press);
-		int own = j == NULL ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-		if (own < 0) {
-			press_job_free(r->press, j);
+		if (j == NULL) {
 			recorder_put_note(r, 0, number,
-					  "a module is not complete: no memory "
-					  "or no descriptors");
+					  "a module is not complete: no "
+					  "memory");
 			r->lost++;
 			return;
 		}
 		j->type = WIRE_CHUNK_BYTES;
 		j->thread = number;
 		j->level = LEVEL;
-		press_job_read(j, own, at,
+		press_job_read(r->press, j, from, at,
 			       size - at < PIECE ? size - at : PIECE);
 		press_add(r->press, j);
 	}
+}
+
+static void put_file(struct recorder *r, uint32_t number, int fd, uint64_t size)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct press_source *from = own < 0 ? NULL : press_source(own);
+
+	if (from == NULL) {
+		recorder_put_note(r, 0, number,
+				  "a module is not complete: no memory or no "
+				  "descriptors");
+		r->lost++;
+		return;
+	}
+	put_pieces(r, number, from, size);
+	press_source_leave(r->press, from);
 }
 
 /* Debug information is looked for beside the file: so by its path, then. */

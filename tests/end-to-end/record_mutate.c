@@ -53,7 +53,7 @@ static int copy(const struct file_chunk *c, struct file_writer *to,
 				       .key = c->key,
 				       .bytes = bytes,
 				       .len = c->len};
-	struct file_packed packed;
+	struct file_packed packed = {0};
 	int rc;
 
 	if (bytes == NULL)

@@ -117,7 +117,7 @@ static void put_chunk(struct file_writer *w, const uint8_t head[8],
 	    .bytes = bytes,
 	    .len = len,
 	};
-	struct file_packed p;
+	struct file_packed p = {0};
 	struct hark_err err;
 
 	if (file_pack(&c, (head[3] & 2) != 0 ? 1 : 0, NULL, &p) < 0)

@@ -67,7 +67,7 @@ static void put_data(struct file_writer *w, uint32_t process, uint32_t thread,
 				 .thread = thread,
 				 .key = key,
 				 .bytes = bytes};
-	struct file_packed p;
+	struct file_packed p = {0};
 	struct hark_err err;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -465,7 +465,7 @@ START_TEST(recording_hands_out_whole_records_only)
 				 .bytes = "\x04\x00\xff\x00short",
 				 .len = 9};
 	struct hark_err err = {0};
-	struct file_packed p;
+	struct file_packed p = {0};
 	struct recording *r;
 
 	ck_assert_int_eq(0, file_pack(&c, 0, NULL, &p));

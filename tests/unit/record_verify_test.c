@@ -59,7 +59,7 @@ static void put_records(struct file_writer *w, uint32_t process,
 				 .process = process,
 				 .thread = thread,
 				 .key = thread > 0 ? &key : NULL};
-	struct file_packed packed;
+	struct file_packed packed = {0};
 	struct hark_err err = {0};
 
 	for (unsigned i = 0; i < n; i++)
