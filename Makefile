@@ -64,7 +64,7 @@ HOSTED_DIRS := $(PURE_DIRS) engine image outside record flight probe profile \
 	context present gdb cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects.
-INSIDE_SRC  := $(filter-out src/engine/replay.c,$(call in_dirs,$(INSIDE_DIRS))) \
+INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
 	$(wildcard src/record/collect*.c)
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
 	$(wildcard src/inside/*.S src/engine/*.S))
@@ -83,6 +83,10 @@ all: $(HARK) docs
 $(O)/hosted/%.o: %.c Makefile VERSION
 	@mkdir -p $(@D); $(call say,CC,$@)
 	$(Q)$(CC) $(HOSTED) -c $< -o $@
+
+# Runs with a replayed program's extended registers in the CPU.
+$(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
+	-fno-sanitize=all
 
 $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
@@ -186,6 +190,15 @@ check: setup
 	$(BUILD_ALL) fuzzers
 	tools/check-all
 
+# A million damaged recordings, in slices that can be run one by one:
+# make record-fuzz-long FROM=250000 TO=500000.
+FROM ?= 0
+TO   ?= 250000
+record-fuzz-long: setup
+	$(BUILD_ALL) all guests
+	$(BUILD_ALL) M=asan all
+	HARK_DAMAGE="$(FROM) $(TO)" bash tests/end-to-end/record-damage.sh
+
 demo: setup
 	$(BUILD_ALL) all $(BUILD)/guests/hello
 	tools/demo
@@ -244,7 +257,7 @@ help:
 
 FORCE:
 .PHONY: all docs unit whole guests fuzzers check demo bench setup format \
-	format-check tidy cppcheck install clean help FORCE
+	record-fuzz-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

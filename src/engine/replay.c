@@ -7,16 +7,13 @@
  * and kept by (start, stop), for the same loads miss again and again.
  *
  * A fault of the program's code ends the run: nothing that was recorded
- * faults in replay, since the log has a STATE there. */
-#include "engine/replay.h"
+ * faults in replay, since the log has a STATE there.
+ *
+ * This file: life, and registers. */
+#include "engine/replay_priv.h"
 
-#include "engine/cache.h"
 #include "engine/memory.h"
-#include "engine/plan.h"
-#include "engine/string.h"
-#include "engine/translate.h"
 #include "inside/sys.h"
-#include "x86/decode.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -26,37 +23,10 @@
 
 enum {
 	GUARD = SLOT_SIZE,
-	NEARS = 1 << 14, /* blocks that end at a wanted instruction */
-	PAGES = 1 << 16, /* lists of blocks, by their pages */
 	XSAVE_LEGACY = 512,
 	XSAVE_HEADER = 64,
 };
 #define SLOT_LEN (SLOT_SIZE + WIRE_SHADOW_SIZE + GUARD)
-
-struct near {
-	uint64_t pc, stop;
-	uint32_t number, pad;
-};
-
-struct replay {
-	struct engine *e;   /* owned: all that is mapped is in its memory */
-	struct vcpu *v;	    /* owned */
-	uint8_t *slot;	    /* owned: SLOT_LEN bytes */
-	uint64_t mask;	    /* of components that this machine has */
-	uint64_t limit;	    /* counts; 0: none */
-	uint64_t counted;   /* instructions that were done here */
-	struct near *nears; /* owned */
-	uint32_t *pages;    /* owned: the first block, 2 * number + which */
-	struct wire_rec_state state;
-	uint64_t count;
-	replay_fetch *fetch;
-	void *ctx;
-	uint32_t size_of[64], at[64]; /* of components, in the xsave area */
-};
-
-void replay_enter(struct vcpu *v, uint64_t mask);
-extern const uint8_t replay_leave[] __attribute__((visibility("hidden")));
-extern const uint8_t engine_miss[] __attribute__((visibility("hidden")));
 
 /* The engine in hark itself is not in an image: no rip is in there. */
 extern const uint8_t hark_entry[1], hark_image_end[1];
@@ -79,7 +49,7 @@ static void caught(int sig, siginfo_t *info, void *context)
 	}
 	v->pc = engine_pc_of(v, rip);
 	v->exit_reason = EXIT_TRAP;
-	g[REG_RIP] = (greg_t)(uint64_t)replay_leave;
+	g[REG_RIP] = (greg_t)v->leave;
 }
 
 /* Once a process; on a stack of its own, for the program's rsp is a number. */
@@ -202,9 +172,10 @@ static int prepare(struct replay *r)
 	r->e = make_engine();
 	r->slot = map_slot();
 	r->nears = calloc(NEARS, sizeof *r->nears);
+	r->starts = calloc(STARTS, sizeof *r->starts);
 	r->pages = calloc(PAGES, sizeof *r->pages);
 	if (r->e == NULL || r->slot == NULL || r->nears == NULL ||
-	    r->pages == NULL)
+	    r->starts == NULL || r->pages == NULL)
 		return -1;
 	if (cache_start(r->e) < 0 || !cache_region(r->e, r->e->near, 0))
 		return -1;
@@ -243,6 +214,7 @@ void replay_free(struct replay *r)
 	if (r->slot != NULL)
 		munmap(r->slot, SLOT_LEN);
 	free(r->nears);
+	free(r->starts);
 	free(r->pages);
 	free(r);
 }
@@ -269,10 +241,11 @@ void replay_clear_shadow(struct replay *r)
 	madvise(r->slot + SLOT_SIZE, SLOT_LEN - SLOT_SIZE, MADV_DONTNEED);
 }
 
-static void state_in(struct replay *r)
+void replay_begin(struct replay *r)
 {
 	struct vcpu *v = r->v;
 
+	running = r;
 	memcpy(v->gpr, r->state.gpr, sizeof v->gpr);
 	v->rflags = (r->state.rflags & 0x240cd5) | 0x202;
 	v->pc = r->state.pc;
@@ -282,7 +255,7 @@ static void state_in(struct replay *r)
 	v->count_end = r->count;
 }
 
-static void state_out(struct replay *r)
+void replay_end(struct replay *r)
 {
 	struct vcpu *v = r->v;
 
@@ -292,6 +265,7 @@ static void state_out(struct replay *r)
 	r->state.fs_base = v->fs_base;
 	r->state.gs_base = v->gs_base;
 	r->count = vcpu_count(v);
+	running = NULL;
 }
 
 static uint8_t *xsave_area(struct replay *r)
@@ -353,283 +327,7 @@ uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX])
 	return (uint32_t)(to - out);
 }
 
-/* -- Blocks ---------------------------------------------------------------- */
-
-static int empty(struct replay *r)
-{
-	memset(r->nears, 0, NEARS * sizeof *r->nears);
-	memset(r->pages, 0, PAGES * sizeof *r->pages);
-	return cache_flush(r->e, r->v);
-}
-
-static uint32_t *page_at(struct replay *r, uint64_t address)
-{
-	return &r->pages[(address >> 12) * 0x9e3779b97f4a7c15ull >> 48 &
-			 (PAGES - 1)];
-}
-
-/* A block lies on one page, or on two. */
-static void cover(struct replay *r, uint32_t number)
-{
-	struct block *b = cache_block(r->e->cache, number);
-	uint32_t *first = page_at(r, b->pc);
-	uint32_t *last = page_at(r, b->pc + b->seen_len - (b->seen_len != 0));
-
-	b->page_next[0] = *first;
-	*first = 2 * number;
-	if (last == first)
-		return;
-	b->page_next[1] = *last;
-	*last = 2 * number + 1;
-}
-
-/* 0: there is no memory. */
-static uint32_t make_block(struct replay *r, uint64_t stop, int indirect)
-{
-	struct translate_how how = {.pc = r->v->pc,
-				    .limit = ~0ull,
-				    .kind = BLOCK_LIVE,
-				    .indirect = (uint8_t)indirect,
-				    .lonely = stop != 0,
-				    .stop = stop};
-	uint32_t number;
-
-	if (r->e->cache->used >= CACHE_LIMIT && empty(r) < 0)
-		return 0;
-	number = translate(r->e, &how);
-	if (number == 0 && empty(r) == 0)
-		number = translate(r->e, &how);
-	if (number != 0)
-		cover(r, number);
-	return number;
-}
-
-static uint32_t block_for(struct replay *r, int indirect)
-{
-	uint32_t number = cache_find(r->e->cache, r->v->pc);
-
-	return number != 0 ? number : make_block(r, 0, indirect);
-}
-
-/* A block that ends before `stop`, if it comes that far. */
-static uint32_t near_block(struct replay *r, uint64_t stop)
-{
-	uint64_t key =
-	    (r->v->pc ^ stop * 0x9e3779b97f4a7c15ull) * 0x9e3779b97f4a7c15ull;
-	struct near *n = &r->nears[key >> 50 & (NEARS - 1)];
-
-	if (n->number == 0 || n->pc != r->v->pc || n->stop != stop ||
-	    cache_block(r->e->cache, n->number)->state == BLOCK_DEAD) {
-		uint32_t number = make_block(r, stop, 0);
-
-		*n = (struct near){r->v->pc, stop, number, 0};
-	}
-	return n->number;
-}
-
-static void kill_block(struct cache *c, uint32_t number)
-{
-	struct block *b = cache_block(c, number);
-
-	if (b->state != BLOCK_DEAD && cache_find(c, b->pc) == number)
-		cache_kill(c, number);
-	b->state = BLOCK_DEAD;
-}
-
-static void forget_page(struct replay *r, uint64_t page, uint64_t start,
-			uint64_t end)
-{
-	struct cache *c = r->e->cache;
-	uint32_t *at = page_at(r, page);
-
-	while (*at != 0) {
-		struct block *b = cache_block(c, *at / 2);
-		uint32_t *next = &b->page_next[*at % 2];
-
-		if (b->pc < end && b->pc + b->seen_len > start)
-			kill_block(c, *at / 2);
-		if (b->state == BLOCK_DEAD)
-			*at = *next;
-		else
-			at = next;
-	}
-}
-
-void replay_forget_code(struct replay *r, uint64_t start, uint64_t end)
-{
-	enum { PAGE = 4096 };
-
-	if ((end - start) / PAGE >= PAGES) {
-		empty(r);
-		return;
-	}
-	for (uint64_t at = start & ~(uint64_t)(PAGE - 1); at < end; at += PAGE)
-		forget_page(r, at, start, end);
-}
-
-/* -- Running --------------------------------------------------------------- */
-
-/* What the block could not do by itself. -1: goes on. */
-static int leave_link(struct replay *r, int near)
-{
-	struct vcpu *v = r->v;
-	uint32_t number = v->exit_arg;
-	struct exit *x = cache_exit(r->e->cache, number);
-	uint32_t generation = r->e->cache->generation;
-
-	v->pc = x->target;
-	if (x->counts)
-		v->budget--;
-	if (!near && !x->lonely) {
-		uint32_t block = block_for(r, 0);
-
-		if (block != 0 && generation == r->e->cache->generation)
-			cache_link(r->e->cache, number, block);
-	}
-	return -1;
-}
-
-static int leave_indirect(struct replay *r)
-{
-	struct vcpu *v = r->v;
-	uint32_t number;
-	struct block *b;
-
-	if ((uint64_t)((int64_t)(v->pc << 16) >> 16) != v->pc) {
-		engine_unbranch(v); /* the branch itself faults */
-		return REPLAY_FAULT;
-	}
-	v->budget--;
-	number = block_for(r, 1);
-	if (number == 0)
-		return -1;
-	b = cache_block(r->e->cache, number);
-	if (translate_indirect(r->e, b) == 0)
-		cache_publish(r->e->cache, b);
-	return -1;
-}
-
-static int leave_string(struct replay *r)
-{
-	uint8_t code[X86_MAX_LEN];
-	unsigned have = r->fetch(r->ctx, r->v->pc, code, sizeof code);
-	uint64_t pc = r->v->pc;
-
-	if (string_do(r->v, code, have) < 0)
-		return REPLAY_STATE;
-	r->counted += r->v->pc != pc;
-	return -1;
-}
-
-static int leave(struct replay *r, int near)
-{
-	struct vcpu *v = r->v;
-
-	switch ((enum vcpu_exit)v->exit_reason) {
-	case EXIT_LINK:
-		return leave_link(r, near);
-	case EXIT_INDIRECT:
-		return leave_indirect(r);
-	case EXIT_BUDGET:
-		if (v->budget == 0)
-			v->budget--;
-		return -1;
-	case EXIT_DEAD:
-		return -1;
-	case EXIT_STRING:
-		return leave_string(r);
-	case EXIT_SYSCALL:
-		return REPLAY_CALL;
-	case EXIT_RESULT:
-		return REPLAY_RESULT;
-	case EXIT_TRAP:
-		return REPLAY_FAULT;
-	default:
-		return REPLAY_STATE;
-	}
-}
-
-/* How many counts until somebody wants to look. */
-static int64_t distance(const struct replay *r, uint64_t now, uint64_t count)
-{
-	uint64_t more = count - now;
-
-	if (r->limit != 0 && r->limit < more)
-		more = r->limit;
-	return more > 0 ? (int64_t)(more - 1) : 0;
-}
-
-static int is_code(struct replay *r)
-{
-	uint8_t byte;
-
-	return r->fetch(r->ctx, r->v->pc, &byte, 1) == 1;
-}
-
-/* Some instructions end in a signal when they are done: int3, a system call
- * that is refused. Then the position is behind them. */
-static int is_behind(struct replay *r, enum replay_stop why, uint64_t pc)
-{
-	uint8_t code[X86_MAX_LEN];
-	unsigned have = r->fetch(r->ctx, r->v->pc, code, sizeof code);
-	struct x86_insn x;
-
-	if ((why != REPLAY_CALL && why != REPLAY_FAULT) ||
-	    x86_decode(code, have, &x) != X86_OK ||
-	    (x.row->flow != X86_SYSCALL && x.row->flow != X86_INT3 &&
-	     x.row->flow != X86_INT))
-		return 0;
-	return r->v->pc + x.len == pc;
-}
-
-static enum replay_stop run(struct replay *r, uint64_t count, uint64_t pc)
-{
-	struct vcpu *v = r->v;
-	uint64_t begun = vcpu_count(v);
-
-	for (;;) {
-		uint64_t now = vcpu_count(v);
-		int near = now == count, why;
-		uint32_t number;
-
-		if (near && v->pc == pc)
-			return REPLAY_THERE;
-		if (now > count)
-			return REPLAY_PAST;
-		if (r->limit != 0 && now - begun >= r->limit)
-			return REPLAY_TIME;
-		number = near ? near_block(r, pc) : block_for(r, 0);
-		if (number == 0 || !is_code(r))
-			return REPLAY_CODE;
-		vcpu_set_budget(v, distance(r, now, count));
-		v->enter = cache_block(r->e->cache, number)->plain;
-		replay_enter(v, r->mask);
-		why = leave(r, near);
-		if (why < 0)
-			continue;
-		if (vcpu_count(v) == count && is_behind(r, why, pc)) {
-			if (why == REPLAY_CALL) {
-				v->gpr[X86_RCX] = pc;
-				v->gpr[X86_R11] = v->rflags;
-			}
-			v->pc = pc;
-		}
-		near = vcpu_count(v) == count && v->pc == pc;
-		return near ? REPLAY_THERE : (enum replay_stop)why;
-	}
-}
-
-enum replay_stop replay_run(struct replay *r, uint64_t count, uint64_t pc)
-{
-	enum replay_stop stop;
-
-	running = r;
-	state_in(r);
-	stop = run(r, count, pc);
-	state_out(r);
-	running = NULL;
-	return stop;
-}
+/* -- What is counted ------------------------------------------------------- */
 
 void replay_limit(struct replay *r, uint64_t counts)
 {
@@ -641,7 +339,7 @@ void replay_count_instructions(struct replay *r, int on)
 	uint32_t flags = on ? WIRE_RUN_COUNT : 0;
 
 	if (r->e->flags != flags)
-		empty(r);
+		replay_empty(r);
 	r->e->flags = flags;
 }
 

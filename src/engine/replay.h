@@ -57,6 +57,15 @@ enum replay_stop {
  * the program cannot go on alone. The state is then the program's, before the
  * instruction at pc. */
 enum replay_stop replay_run(struct replay *r, uint64_t count, uint64_t pc);
+/* The same to each of n positions in turn; then its bytes are put into the
+ * shadow at index. How many were; fewer than n: *stop says why. */
+struct replay_fill {
+	uint64_t count, pc;
+	uint32_t index, len;
+	const uint8_t *bytes; /* borrowed */
+};
+unsigned replay_run_fills(struct replay *r, const struct replay_fill *fills,
+			  unsigned n, enum replay_stop *stop);
 /* Also stops (REPLAY_TIME) after about this many counts; 0: never. */
 void replay_limit(struct replay *r, uint64_t counts);
 /* Instructions executed since the last call of this, if counted. */

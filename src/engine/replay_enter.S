@@ -8,38 +8,39 @@
 
 	.section .text.replay, "ax"
 
-/* void replay_enter(struct vcpu *v, uint64_t mask of components) */
-function replay_enter
+/* What C keeps. */
+	.macro push_kept
 	push %rbx
 	push %rbp
 	push %r12
 	push %r13
 	push %r14
 	push %r15
-	sub $24, %rsp
-	stmxcsr (%rsp)
-	mov %rsi, 8(%rsp)
+	.endm
+
+	.macro pop_kept
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	.endm
+
+/* gs and the extended registers (of the mask in reg) are the program's from
+ * here on; its vcpu is in rdi. Spoils rax, rdx. */
+	.macro become_program reg
 	lea SLOT_SIZE(%rdi), %rax
 	wrgsbase %rax
-	mov %rsp, %gs:VCPU_STACK
-	mov %esi, %eax
-	mov %rsi, %rdx
+	mov \reg, %rax
+	mov \reg, %rdx
 	shr $32, %rdx
 	xrstor64 SLOT_TAPE(%rdi)
-	load_spoiled
-	load_kept
-	load_rsp
-	jmp *%gs:VCPU_ENTER
-	.size replay_enter, . - replay_enter
+	.endm
 
-/* All exits come here: replay_enter returns. */
-function replay_leave
-	save_registers
-	mov %gs:VCPU_STACK, %rsp
-	pushfq
-	popq %gs:VCPU_RFLAGS
-	pushq $2
-	popfq
+/* And here the host's again. Its mxcsr is at (%rsp), the mask at 8(%rsp).
+ * Spoils rdx, rdi, and rax. */
+	.macro become_host
 	mov 8(%rsp), %rax
 	mov %rax, %rdx
 	shr $32, %rdx
@@ -50,14 +51,79 @@ function replay_leave
 	vzeroupper
 	xor %eax, %eax
 	wrgsbase %rax
+	.endm
+
+	.macro save_flags
+	pushfq
+	popq %gs:VCPU_RFLAGS
+	pushq $2
+	popfq
+	.endm
+
+/* void replay_enter(struct vcpu *v, uint64_t mask of components) */
+function replay_enter
+	push_kept
+	sub $24, %rsp
+	stmxcsr (%rsp)
+	mov %rsi, 8(%rsp)
+	become_program %rsi
+	mov %rsp, %gs:VCPU_STACK
+	load_spoiled
+	load_kept
+	load_rsp
+	jmp *%gs:VCPU_ENTER
+	.size replay_enter, . - replay_enter
+
+/* All exits come here: replay_enter returns. */
+function replay_leave
+	save_registers
+	mov %gs:VCPU_STACK, %rsp
+	save_flags
+	become_host
 	add $24, %rsp
-	pop %r15
-	pop %r14
-	pop %r13
-	pop %r12
-	pop %rbp
-	pop %rbx
+	pop_kept
 	ret
 	.size replay_leave, . - replay_leave
+
+/* unsigned replay_loop_enter(struct replay *r, const struct replay_fill *fills,
+ * unsigned n, struct vcpu *v, uint64_t mask): replay_loop(r, fills, n), with
+ * the program's extended registers in the CPU. */
+function replay_loop_enter
+	push %rbx
+	sub $32, %rsp
+	stmxcsr (%rsp)
+	mov %r8, 8(%rsp)
+	mov %rdi, %r9
+	mov %edx, %r10d
+	mov %rcx, %rdi
+	become_program %r8
+	mov %r9, %rdi
+	mov %r10d, %edx
+	call replay_loop
+	mov %eax, %ebx
+	become_host
+	mov %ebx, %eax
+	add $32, %rsp
+	pop %rbx
+	ret
+	.size replay_loop_enter, . - replay_loop_enter
+
+/* void replay_cross(struct vcpu *v): in there. */
+function replay_cross
+	push_kept
+	mov %rsp, %gs:VCPU_STACK
+	load_spoiled
+	load_kept
+	load_rsp
+	jmp *%gs:VCPU_ENTER
+	.size replay_cross, . - replay_cross
+
+function replay_cross_leave
+	save_registers
+	mov %gs:VCPU_STACK, %rsp
+	save_flags
+	pop_kept
+	ret
+	.size replay_cross_leave, . - replay_cross_leave
 
 	.section .note.GNU-stack, "", @progbits

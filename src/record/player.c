@@ -86,7 +86,7 @@ void player_free(struct player *p)
 
 static int load_code(struct player *p, uint32_t process, struct hark_err *err)
 {
-	if (p->process == process)
+	if (p->code != NULL && p->process == process)
 		return 0;
 	code_free(p->code);
 	p->code = NULL;
@@ -157,7 +157,7 @@ static int play_events(struct segment *s, struct source *from,
 	while ((rc = source_next(from, &e, err)) > 0)
 		if (segment_apply(s, &e, err) < 0)
 			return -1;
-	return rc;
+	return rc < 0 || segment_flush(s, err) < 0 ? -1 : 0;
 }
 
 /* At the end of segment i comes the key frame of the next one. */

@@ -342,6 +342,7 @@ int segment_begin(struct segment *s, const struct record_event *key,
 	set_epoch(s, key->key.epoch);
 	s->count = key->count;
 	s->n_events = 0;
+	s->n_fills = 0;
 	s->ended = 0;
 	return put_xstate(s, key, err);
 }
@@ -370,6 +371,48 @@ static int is_too_far(const struct segment *s, const struct record_event *e)
 	return e->count - s->count > most + s->n_events * COUNTS_AN_EVENT;
 }
 
+int segment_flush(struct segment *s, struct hark_err *err)
+{
+	enum replay_stop stop = REPLAY_THERE;
+	unsigned n = s->n_fills, done;
+
+	s->n_fills = 0;
+	if (n == 0)
+		return 0;
+	done = replay_run_fills(s->cpu, s->fills, n, &stop);
+	if (done < n) {
+		const struct replay_fill *f = &s->fills[done];
+		struct record_event e = {.type = f->len == WIRE_GRANULE
+						     ? WIRE_REC_GRANULE
+						     : WIRE_REC_BYTES,
+					 .count = f->count,
+					 .pc = f->pc};
+
+		return not_reached(s, &e, stop, err);
+	}
+	return 0;
+}
+
+static int put_off(struct segment *s, const struct record_event *e,
+		   struct hark_err *err)
+{
+	struct replay_fill *f = &s->fills[s->n_fills];
+
+	*f = (struct replay_fill){.count = e->count,
+				  .pc = e->pc,
+				  .index = (uint32_t)e->index,
+				  .len = e->len,
+				  .bytes = s->filled[s->n_fills]};
+	memcpy(s->filled[s->n_fills], e->bytes, e->len);
+	return ++s->n_fills == SEGMENT_FILLS ? segment_flush(s, err) : 0;
+}
+
+static int is_small_fill(const struct record_event *e)
+{
+	return (e->type == WIRE_REC_GRANULE || e->type == WIRE_REC_BYTES) &&
+	       e->len <= WIRE_GRANULE;
+}
+
 int segment_apply(struct segment *s, const struct record_event *e,
 		  struct hark_err *err)
 {
@@ -382,6 +425,10 @@ int segment_apply(struct segment *s, const struct record_event *e,
 	s->n_events++;
 	if (e->type == WIRE_REC_ORDER) /* says nothing about it alone */
 		return 0;
+	if (is_small_fill(e))
+		return put_off(s, e, err);
+	if (segment_flush(s, err) < 0)
+		return -1;
 	if (e->type == WIRE_REC_EPOCH)
 		approach(s, e);
 	stop = replay_run(s->cpu, e->count, e->pc);

@@ -3,7 +3,8 @@
  *
  *	segment_begin(&s, key, &err);
  *	segment_apply(&s, event, &err);		 for each that follows
- *	segment_apply(&s, next_key, &err);	 the check at its end
+ *	segment_apply(&s, next_key, &err);	 the check at its end; or
+ *	segment_flush(&s, &err);		 if there is none
  *
  * The first thing that is not as it was recorded ends it: a position that is
  * not reached, another system call, other registers at a key frame. The error
@@ -21,6 +22,8 @@
 
 #include <stdint.h>
 
+enum { SEGMENT_FILLS = 64 };
+
 /* Callers allocate it, and set all down to most. */
 struct segment {
 	struct replay *cpu;		    /* borrowed */
@@ -31,6 +34,10 @@ struct segment {
 	uint64_t count;			    /* of its KEY */
 	uint64_t n_events;		    /* applied since its KEY */
 	int ended;			    /* by a KEY or an END */
+	/* Fills of the shadow that were applied and have not been run to. */
+	unsigned n_fills;
+	struct replay_fill fills[SEGMENT_FILLS];
+	uint8_t filled[SEGMENT_FILLS][WIRE_GRANULE];
 };
 
 /* From here on it is at the KEY. */
@@ -40,5 +47,8 @@ int segment_begin(struct segment *s, const struct record_event *key,
  * with what the replay has come to, and ends the segment. */
 int segment_apply(struct segment *s, const struct record_event *e,
 		  struct hark_err *err);
+/* What the shadow is filled with is put off for a while, so that much can be
+ * done at once: until this, or an event of another kind. */
+int segment_flush(struct segment *s, struct hark_err *err);
 
 #endif

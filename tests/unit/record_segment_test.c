@@ -41,7 +41,8 @@ static int replay_events(struct segment *s, const struct record_event *e, int n,
 	if (segment_begin(s, &e[0], err) < 0)
 		return 0;
 	for (int i = 1; i < n; i++)
-		if (segment_apply(s, &e[i], err) < 0)
+		if (segment_apply(s, &e[i], err) < 0 ||
+		    segment_flush(s, err) < 0)
 			return i;
 	return n;
 }
@@ -319,7 +320,9 @@ START_TEST(an_epoch_leaves_flags_alone)
 	ck_assert_int_eq(segment_begin(&s, &e[EV_KEY], &err), 0);
 	ck_assert_msg(segment_apply(&s, &epoch, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(replay_state(s.cpu)->gpr[RAX], 5);
-	ck_assert_msg(segment_apply(&s, &later, &err) == 0, "%s", err.text);
+	ck_assert_msg(segment_apply(&s, &later, &err) == 0 &&
+			  segment_flush(&s, &err) == 0,
+		      "%s", err.text);
 	ck_assert_uint_eq(replay_state(s.cpu)->gpr[RAX], 6);
 	end(&s);
 }

@@ -1,0 +1,220 @@
+/* engine/replay_run.c - a replayed thread runs to a position. */
+#include "engine/replay_priv.h"
+
+#include "engine/string.h"
+#include "engine/translate.h"
+#include "x86/decode.h"
+
+#include <string.h>
+
+/* What the block could not do by itself. -1: goes on. */
+static int leave_link(struct replay *r, int near)
+{
+	struct vcpu *v = r->v;
+	uint32_t number = v->exit_arg;
+	struct exit *x = cache_exit(r->e->cache, number);
+	uint32_t generation = r->e->cache->generation;
+
+	v->pc = x->target;
+	if (x->counts)
+		v->budget--;
+	if (!near && !x->lonely) {
+		uint32_t block = replay_block(r, 0);
+
+		if (block != 0 && generation == r->e->cache->generation)
+			cache_link(r->e->cache, number, block);
+	}
+	return -1;
+}
+
+static int leave_indirect(struct replay *r)
+{
+	struct vcpu *v = r->v;
+	uint32_t number;
+	struct block *b;
+
+	if ((uint64_t)((int64_t)(v->pc << 16) >> 16) != v->pc) {
+		engine_unbranch(v); /* the branch itself faults */
+		return REPLAY_FAULT;
+	}
+	v->budget--;
+	number = replay_block(r, 1);
+	if (number == 0)
+		return -1;
+	b = cache_block(r->e->cache, number);
+	if (translate_indirect(r->e, b) == 0)
+		cache_publish(r->e->cache, b);
+	return -1;
+}
+
+static int leave_string(struct replay *r)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = r->fetch(r->ctx, r->v->pc, code, sizeof code);
+	uint64_t pc = r->v->pc;
+
+	if (string_do(r->v, code, have) < 0)
+		return REPLAY_STATE;
+	r->counted += r->v->pc != pc;
+	return -1;
+}
+
+static int leave(struct replay *r, int near)
+{
+	struct vcpu *v = r->v;
+
+	switch ((enum vcpu_exit)v->exit_reason) {
+	case EXIT_LINK:
+		return leave_link(r, near);
+	case EXIT_INDIRECT:
+		return leave_indirect(r);
+	case EXIT_BUDGET:
+		if (v->budget == 0)
+			v->budget--;
+		return -1;
+	case EXIT_DEAD:
+		return -1;
+	case EXIT_STRING:
+		return leave_string(r);
+	case EXIT_SYSCALL:
+		return REPLAY_CALL;
+	case EXIT_RESULT:
+		return REPLAY_RESULT;
+	case EXIT_TRAP:
+		return REPLAY_FAULT;
+	default:
+		return REPLAY_STATE;
+	}
+}
+
+/* How many counts until somebody wants to look. */
+static int64_t distance(const struct replay *r, uint64_t now, uint64_t count)
+{
+	uint64_t more = count - now;
+
+	if (r->limit != 0 && r->limit < more)
+		more = r->limit;
+	return more > 0 ? (int64_t)(more - 1) : 0;
+}
+
+/* Some instructions end in a signal when they are done: int3, a system call
+ * that is refused. Then the position is behind them. */
+static int is_behind(struct replay *r, enum replay_stop why, uint64_t pc)
+{
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = r->fetch(r->ctx, r->v->pc, code, sizeof code);
+	struct x86_insn x;
+
+	if ((why != REPLAY_CALL && why != REPLAY_FAULT) ||
+	    x86_decode(code, have, &x) != X86_OK ||
+	    (x.row->flow != X86_SYSCALL && x.row->flow != X86_INT3 &&
+	     x.row->flow != X86_INT))
+		return 0;
+	return r->v->pc + x.len == pc;
+}
+
+/* Into the program, and out again. 0: there is no block to enter. */
+static int cross(struct replay *r, uint64_t now, uint64_t count, uint64_t pc)
+{
+	struct vcpu *v = r->v;
+	uint32_t number;
+
+	r->was_near = now == count;
+	number = r->was_near ? replay_near_block(r, pc) : replay_start_block(r);
+	if (number == 0)
+		return 0;
+	vcpu_set_budget(v, distance(r, now, count));
+	v->enter = cache_block(r->e->cache, number)->plain;
+	replay_enter(v, r->mask);
+	return 1;
+}
+
+/* It cannot go on alone: at the position, perhaps. */
+static enum replay_stop stopped(struct replay *r, enum replay_stop why,
+				uint64_t count, uint64_t pc)
+{
+	struct vcpu *v = r->v;
+
+	if (vcpu_count(v) != count)
+		return why;
+	if (is_behind(r, why, pc)) {
+		if (why == REPLAY_CALL) {
+			v->gpr[X86_RCX] = pc;
+			v->gpr[X86_R11] = v->rflags;
+		}
+		v->pc = pc;
+	}
+	return v->pc == pc ? REPLAY_THERE : why;
+}
+
+/* If .has_left, goes on from there. */
+static enum replay_stop run(struct replay *r, uint64_t count, uint64_t pc)
+{
+	struct vcpu *v = r->v;
+	uint64_t begun = vcpu_count(v);
+
+	for (;;) {
+		uint64_t now = vcpu_count(v);
+		int why;
+
+		if (!r->has_left) {
+			if (now == count && v->pc == pc)
+				return REPLAY_THERE;
+			if (now > count)
+				return REPLAY_PAST;
+			if (r->limit != 0 && now - begun >= r->limit)
+				return REPLAY_TIME;
+			if (!cross(r, now, count, pc))
+				return REPLAY_CODE;
+		}
+		r->has_left = 0;
+		why = leave(r, (int)r->was_near);
+		if (why >= 0)
+			return stopped(r, (enum replay_stop)why, count, pc);
+	}
+}
+
+enum replay_stop replay_run(struct replay *r, uint64_t count, uint64_t pc)
+{
+	enum replay_stop stop;
+
+	replay_begin(r);
+	stop = run(r, count, pc);
+	replay_end(r);
+	return stop;
+}
+
+static unsigned run_loop(struct replay *r, const struct replay_fill *fills,
+			 unsigned n)
+{
+	unsigned done;
+
+	r->v->leave = (uint64_t)replay_cross_leave;
+	done = replay_loop_enter(r, fills, n, r->v, r->mask);
+	r->v->leave = (uint64_t)replay_leave;
+	return done;
+}
+
+unsigned replay_run_fills(struct replay *r, const struct replay_fill *fills,
+			  unsigned n, enum replay_stop *stop)
+{
+	unsigned i = 0;
+
+	*stop = REPLAY_THERE;
+	replay_begin(r);
+	for (;;) {
+		const struct replay_fill *f;
+
+		i += run_loop(r, fills + i, n - i);
+		if (i == n)
+			break;
+		f = &fills[i];
+		*stop = run(r, f->count, f->pc);
+		if (*stop != REPLAY_THERE)
+			break;
+		memcpy(replay_shadow(r) + f->index, f->bytes, f->len);
+		i++;
+	}
+	replay_end(r);
+	return i;
+}
