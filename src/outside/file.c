@@ -21,9 +21,10 @@ static uint64_t check_header(const struct wire_file *h)
 	return XXH3_64bits(h, offsetof(struct wire_file, check));
 }
 
-static uint64_t check_chunk(const struct wire_file_chunk *c)
+static uint64_t check_chunk(const struct wire_file_chunk *c, uint64_t id)
 {
-	return XXH3_64bits(c, offsetof(struct wire_file_chunk, head_check));
+	return XXH3_64bits_withSeed(
+	    c, offsetof(struct wire_file_chunk, head_check), id);
 }
 
 /* -- Writing -- */
@@ -31,7 +32,7 @@ static uint64_t check_chunk(const struct wire_file_chunk *c)
 struct file_writer {
 	int fd, owned;
 	char *name; /* owned */
-	uint64_t number, written;
+	uint64_t id, number, written;
 };
 
 static int write_failed(const struct file_writer *w, struct hark_err *err)
@@ -75,6 +76,7 @@ static int put_header(struct file_writer *w, struct hark_err *err)
 		return err_set(err, HARK_EIO, errno, "no random number: %s",
 			       strerror(errno));
 	h.check = check_header(&h);
+	w->id = h.id;
 	return write_all(w, &v, 1, err);
 }
 
@@ -291,7 +293,7 @@ int file_put_packed(struct file_writer *w, const struct file_packed *p,
 		return err_set(err, HARK_EBUG, 0, "%s: a chunk of %u bytes",
 			       w->name, c.plain);
 	c.number = w->number++;
-	c.head_check = check_chunk(&c);
+	c.head_check = check_chunk(&c, w->id);
 	return write_all(w,
 			 (struct iovec[]){
 			     {&c, sizeof c},
@@ -350,7 +352,7 @@ void file_writer_discard(struct file_writer *w)
 struct file_reader {
 	int fd, owned, ended;
 	char *name; /* owned */
-	uint64_t number, position;
+	uint64_t id, number, position;
 	struct file_room stored, plain;
 };
 
@@ -400,6 +402,7 @@ static int read_header(struct file_reader *r, struct hark_err *err)
 			       strerror(errno));
 	if (file_check_header(&h, (size_t)n, r->name, err) < 0)
 		return -1;
+	r->id = h.id;
 	r->position = sizeof h;
 	return 0;
 }
@@ -466,14 +469,15 @@ static enum file_status damaged(const struct file_reader *r, const char *what,
 	return FILE_DAMAGED;
 }
 
-const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t number)
+const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t id,
+			   uint64_t number)
 {
 	uint32_t key =
 	    (c->flags & WIRE_CHUNK_KEY) != 0 ? sizeof(struct wire_file_key) : 0;
 
 	if (c->mark != WIRE_CHUNK_MARK)
 		return "no chunk begins here";
-	if (c->head_check != check_chunk(c))
+	if (c->head_check != check_chunk(c, id))
 		return "a chunk's header is wrong";
 	if (c->number != number)
 		return "a chunk is missing or out of order";
@@ -606,7 +610,7 @@ enum file_status file_next(struct file_reader *r, struct file_chunk *out,
 		return damaged(r, strerror(errno), err);
 	if (n < (ssize_t)sizeof c)
 		return FILE_CUT;
-	bad = file_bad_chunk(&c, r->number);
+	bad = file_bad_chunk(&c, r->id, r->number);
 	if (bad != NULL)
 		return damaged(r, bad, err);
 	status = read_payload(r, &c, err);

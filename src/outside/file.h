@@ -97,9 +97,10 @@ void file_reader_close(struct file_reader *r);
 /* Is this the header of a file that can be read? */
 int file_check_header(const struct wire_file *h, size_t have, const char *name,
 		      struct hark_err *err);
-/* What is wrong with chunk number `number`, before its lengths are believed;
- * NULL: nothing. */
-const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t number);
+/* What is wrong with chunk number `number` of file `id`, before its lengths are
+ * believed; NULL: nothing. */
+const char *file_bad_chunk(const struct wire_file_chunk *c, uint64_t id,
+			   uint64_t number);
 const char *file_bad_key(const struct wire_file_key *k);
 /* What is wrong with its payload (stored bytes and padding); NULL: nothing. */
 const char *file_bad_payload(const struct wire_file_chunk *c,

@@ -85,7 +85,7 @@ static const char *read_stored(const struct recording *r, const struct chunk *c,
 	    read_at(r->fd, c->at + sizeof *head, stored->at, want) !=
 		(ssize_t)want)
 		return "it has become shorter";
-	bad = file_bad_chunk(head, c->number);
+	bad = file_bad_chunk(head, r->id, c->number);
 	return bad == NULL && head->stored != c->stored ? "it has changed"
 							: bad;
 }
@@ -205,7 +205,7 @@ static int step(struct recording *r, struct window *w)
 		return damaged(r, r->end, strerror(errno));
 	if ((size_t)n < sizeof b.head)
 		return 0;
-	bad = file_bad_chunk(&b.head, r->n_chunks);
+	bad = file_bad_chunk(&b.head, r->id, r->n_chunks);
 	if (bad != NULL)
 		return damaged(r, r->end, bad);
 	len = sizeof b.head + b.head.stored + wire_chunk_padding(b.head.stored);
@@ -236,6 +236,7 @@ static int walk(struct recording *r, struct hark_err *err)
 		free(w);
 		return -1;
 	}
+	r->id = h.id;
 	r->end = sizeof h;
 	while (more > 0 && !r->complete)
 		more = step(r, w);

@@ -43,6 +43,7 @@ struct module {
 struct recording {
 	int fd;		    /* owned */
 	char *name;	    /* owned */
+	uint64_t id;	    /* of the file */
 	uint64_t size, end; /* of the file; of what is whole */
 	int complete;
 	char *damage;	      /* owned; NULL: none */

@@ -60,7 +60,8 @@ enum { WIRE_KEY_FIRST = 1 }; /* of its thread: START comes before KEY */
 enum { WIRE_CHUNK_MAX = 64 << 20 };
 
 /* Two checksums: a length is believed only once the header's own is right, so
- * that a damaged length is not mistaken for a file that was cut off. */
+ * that a damaged length is not mistaken for a file that was cut off. Chunks of
+ * another file are none of this one: their headers were sealed with its id. */
 struct wire_file_chunk {
 	uint32_t mark;
 	uint16_t type;
@@ -70,7 +71,8 @@ struct wire_file_chunk {
 	uint32_t stored;	  /* bytes of payload that follow */
 	uint32_t plain;		  /* bytes once decompressed */
 	uint64_t check;		  /* XXH3-64 of the payload as stored */
-	uint64_t head_check;	  /* XXH3-64 of the bytes of this before */
+	uint64_t head_check;	  /* XXH3-64 of the bytes of this before,
+				   * seeded with the file's id */
 };
 _Static_assert(sizeof(struct wire_file_chunk) == 48, "file layout");
 _Static_assert(offsetof(struct wire_file_chunk, head_check) == 40,

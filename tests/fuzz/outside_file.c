@@ -79,8 +79,9 @@ static void mend(uint8_t *data, size_t size)
 		c.check = XXH3_64bits(data + at + sizeof c, c.stored);
 		memcpy(data + at, &c, sizeof c);
 		put64(data + at + offsetof(struct wire_file_chunk, head_check),
-		      XXH3_64bits(data + at, offsetof(struct wire_file_chunk,
-						      head_check)));
+		      XXH3_64bits_withSeed(
+			  data + at,
+			  offsetof(struct wire_file_chunk, head_check), h.id));
 		at += sizeof c + c.stored;
 		for (uint32_t i = 0;
 		     i < wire_chunk_padding(c.stored) && at < size; i++)

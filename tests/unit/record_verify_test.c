@@ -282,6 +282,25 @@ START_TEST(a_segment_that_is_no_stream_is_told)
 }
 END_TEST
 
+/* Numbers begin with 1. It has no code, and nobody looks for any. */
+START_TEST(a_thread_of_no_process_is_told)
+{
+	struct workers_result r;
+	struct file_writer *w;
+
+	w = create();
+	put_process(w, 1, 0, 0);
+	put_code(w);
+	put_thread(w, 0, 1, NULL);
+	put_thread(w, 1, 1, NULL);
+	finish(w);
+	verify(1, &r);
+	ck_assert_uint_eq(r.good, 2);
+	ck_assert_uint_eq(r.bad, 2);
+	ck_assert_int_ne(r.texts[0].code, HARK_EGONE);
+}
+END_TEST
+
 Suite *record_verify_suite(void)
 {
 	Suite *suite = suite_create("record_verify");
@@ -292,6 +311,7 @@ Suite *record_verify_suite(void)
 	tcase_add_test(tc, a_child_has_the_code_of_its_parent_until_the_fork);
 	tcase_add_test(tc, a_killed_thread_reaches_its_last_event);
 	tcase_add_test(tc, a_segment_that_is_no_stream_is_told);
+	tcase_add_test(tc, a_thread_of_no_process_is_told);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
