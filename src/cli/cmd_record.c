@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include "base/fmt.h"
+#include "outside/proc.h"
 #include "outside/recorder.h"
 #include "outside/run.h"
 #include "outside/shelf.h"
@@ -14,8 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { ARGS_MAX = 1000, COMMAND_MAX = 1 << 20 };
+
 struct job {
 	const struct cli_args *args;
+	pid_t pid;		   /* runs already; 0: none */
+	char **argv;		   /* borrowed: the command */
 	char path[SHELF_PATH_MAX]; /* "-": standard output */
 	uint64_t key_every, keep;
 	struct supervise supervise;
@@ -54,16 +59,37 @@ static int check_options(struct job *job)
 	const char *ring = args_value(args, "ring");
 	const char *key = args_value(args, "key-every");
 
-	if (args_pid(args, "pid") != 0)
-		return args_refuse(args, "-p is not possible yet: a program "
-					 "is recorded from its start");
-	if (args_count(args) == 0)
+	if (args_pid(args, "pid") == 0 && args_count(args) == 0)
 		return args_refuse(args, "which program?");
+	if (args_pid(args, "pid") != 0 && args_count(args) > 0)
+		return args_refuse(args, "-p and a program exclude each other");
+	if (args_pid(args, "pid") != 0 && args_flag(args, "detach"))
+		return args_refuse(args, "-D is for a program to be started");
 	if (ring != NULL && parse_size(ring, 1, &job->keep) < 0)
 		return args_refuse(args, "--ring takes a size: 64M, say");
 	if (key != NULL && parse_size(key, 0, &job->key_every) < 0)
 		return args_refuse(args, "--key-every takes a number");
 	return CLI_OK;
+}
+
+/* The command of a process that runs, into out, which ends in NULL; what they
+ * point into is the caller's to free. */
+static char *command_of(pid_t pid, char *out[ARGS_MAX + 1])
+{
+	int fd = proc_open(pid, 0, "cmdline", O_RDONLY), n = 0;
+	char *text = calloc(1, COMMAND_MAX + 1);
+	ssize_t len = 0, got;
+
+	while (fd >= 0 && text != NULL && len < COMMAND_MAX &&
+	       (got = read(fd, text + len, (size_t)(COMMAND_MAX - len))) > 0)
+		len += got;
+	for (char *at = text; at < text + len && n < ARGS_MAX;
+	     at += strlen(at) + 1)
+		out[n++] = at;
+	out[n] = NULL;
+	if (fd >= 0)
+		close(fd);
+	return text;
 }
 
 /* -- The file -- */
@@ -94,8 +120,9 @@ static int create_file(struct job *job, struct file_writer **out,
 	const char *name = args_value(job->args, "output");
 
 	if (name == NULL)
-		return shelf_create(args_operands(job->args)[0], out, job->path,
-				    err);
+		return shelf_create(job->argv[0] != NULL ? job->argv[0]
+							 : "process",
+				    out, job->path, err);
 	if (fmt_text(job->path, sizeof job->path, "%s", name) >=
 	    sizeof job->path)
 		return err_set(err, HARK_EINPUT, 0, "the path is too long");
@@ -117,62 +144,38 @@ static int is_farewell(int sig)
 	return abs(sig) == SIGINT || abs(sig) == SIGTERM;
 }
 
-/* As hark run does: signals are meant for the program; with -D they are hark's
- * own, and the program goes on without it. */
-static void wait_for(struct run *r, int beside)
+/* Until the program ends (0) or recording is to stop (1). A program that hark
+ * has started gets the signals that hark gets, but SIGINT from others than the
+ * terminal: that is for hark. One that runs beside hark gets none. */
+static int wait_for(struct run *r, int is_child)
 {
+	pid_t pid = is_child ? run_root(r) : 0;
 	enum run_status more;
 
 	while ((more = run_step(r)) != RUN_DONE) {
-		int sig =
-		    supervise_wait(beside ? 0 : run_root(r), more == RUN_ON);
+		int sig = supervise_wait_but(pid, more == RUN_ON, SIGINT);
 
-		if (beside && is_farewell(sig))
-			break;
+		if (is_child ? sig == SIGINT : is_farewell(sig))
+			return 1;
 	}
+	return 0;
 }
 
 /* Until the file is whole, unless somebody says twice not to wait. */
-static int wait_for_file(struct recorder *rec)
+static int wait_for_file(struct recorder *rec, int stops)
 {
-	int stops = 0;
-
 	while (!recorder_is_done(rec) && stops < 2)
 		stops += is_farewell(supervise_wait(0, 1));
 	return stops < 2 ? 0 : -1;
 }
 
-static int record_all(const struct job *job, struct recorder *rec, int *status,
-		      struct hark_err *err)
+/* hark's own child goes on natively; its end is hark's. */
+static void wait_for_child(struct run *r)
 {
-	struct launch launch = {
-	    .argv = args_operands(job->args),
-	    .mask = &job->supervise.before,
-	    .ignore_chld = job->supervise.chld_was_ignored,
-	    .beside = args_flag(job->args, "detach"),
-	};
-	struct run_plan plan = {
-	    .launch = &launch,
-	    .flags = WIRE_RUN_RECORD,
-	    .follow = !args_flag(job->args, "no-follow"),
-	    .recorder = rec,
-	    .note = note,
-	};
-	struct run *r;
+	enum run_status more;
 
-	if (run_start(&plan, &r, err) < 0)
-		return -1;
-	wait_for(r, launch.beside);
-	*status = run_exit_status(r);
-	recorder_finish(rec, *status);
-	if (wait_for_file(rec) < 0) {
-		say_error("the recording was left unfinished");
-		if (*status >= 0)
-			supervise_exit_as(*status);
-		_exit(CLI_FAIL);
-	}
-	run_close(r, NULL);
-	return 0;
+	while ((more = run_step(r)) != RUN_DONE)
+		supervise_wait(run_root(r), more == RUN_ON);
 }
 
 static void tell(const struct job *job, const struct recorder_totals *t)
@@ -189,12 +192,62 @@ static void tell(const struct job *job, const struct recorder_totals *t)
 			  job->path);
 }
 
-static int record(struct job *job, int *status, struct recorder_totals *totals,
-		  struct hark_err *err)
+/* The program runs; the recorder is closed at the end. */
+static int record_run(const struct job *job, struct run *r,
+		      struct recorder *rec, int is_child)
+{
+	struct recorder_totals totals;
+	int stopped = wait_for(r, is_child);
+	int status = run_exit_status(r);
+
+	if (stopped)
+		run_leave(r);
+	recorder_finish(rec, status);
+	if (wait_for_file(rec, stopped) < 0) {
+		say_error("the recording was left unfinished");
+		if (status >= 0)
+			supervise_exit_as(status);
+		_exit(CLI_FAIL);
+	}
+	recorder_close(rec, &totals);
+	tell(job, &totals);
+	if (stopped && is_child)
+		wait_for_child(r);
+	status = run_exit_status(r);
+	run_close(r, NULL);
+	return status;
+}
+
+static int record_all(const struct job *job, struct recorder *rec, int *status,
+		      struct hark_err *err)
+{
+	struct launch launch = {
+	    .argv = job->argv,
+	    .mask = &job->supervise.before,
+	    .ignore_chld = job->supervise.chld_was_ignored,
+	    .beside = args_flag(job->args, "detach"),
+	};
+	struct run_plan plan = {
+	    .launch = job->pid == 0 ? &launch : NULL,
+	    .pid = job->pid,
+	    .flags = WIRE_RUN_RECORD,
+	    .follow = !args_flag(job->args, "no-follow"),
+	    .recorder = rec,
+	    .note = note,
+	};
+	struct run *r;
+
+	if (run_start(&plan, &r, err) < 0)
+		return -1;
+	*status = record_run(job, r, rec, job->pid == 0 && !launch.beside);
+	return 0;
+}
+
+static int record(struct job *job, int *status, struct hark_err *err)
 {
 	const struct cli_args *args = job->args;
 	struct recorder_plan plan = {
-	    .argv = args_operands(args),
+	    .argv = job->argv,
 	    .key_every = job->key_every,
 	    .keep = job->keep,
 	    .bundle_debug = args_flag(args, "bundle-debug"),
@@ -210,25 +263,29 @@ static int record(struct job *job, int *status, struct recorder_totals *totals,
 		shelf_forget(job->path);
 		return -1;
 	}
-	recorder_close(rec, totals);
 	return 0;
 }
 
 int cmd_record(const struct cli_args *args)
 {
-	struct job job = {.args = args};
-	struct recorder_totals totals;
+	struct job job = {.args = args, .pid = args_pid(args, "pid")};
 	struct hark_err err = {0};
+	char *command = NULL, *argv[ARGS_MAX + 1] = {NULL};
 	int status = -1, rc = check_options(&job);
 
 	if (rc != CLI_OK)
 		return rc;
+	job.argv = args_operands(args);
+	if (job.pid != 0) {
+		command = command_of(job.pid, argv);
+		job.argv = argv;
+	}
 	supervise_begin(&job.supervise);
-	rc = record(&job, &status, &totals, &err);
+	rc = record(&job, &status, &err);
 	supervise_end(&job.supervise);
+	free(command);
 	if (rc < 0)
-		return cli_fail_start(&err);
-	tell(&job, &totals);
+		return job.pid != 0 ? cli_fail(&err) : cli_fail_start(&err);
 	if (status >= 0)
 		supervise_exit_as(status);
 	return CLI_OK;

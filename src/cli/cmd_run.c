@@ -260,10 +260,6 @@ static int check_way(const struct cli_args *args)
 {
 	int native = args_flag(args, "native");
 
-	if (!native && args_pid(args, "pid") != 0)
-		return args_refuse(args,
-				   "-p goes with --native: a running program "
-				   "cannot be translated from the middle");
 	if (!native && args_value(args, "output") != NULL)
 		return args_refuse(args, "-o goes with --native: there is "
 					 "nothing to write otherwise");

@@ -20,9 +20,9 @@ static int is_farewell(int sig)
 	return abs(sig) == SIGINT || abs(sig) == SIGTERM;
 }
 
-/* Until the program ends. Signals are meant for it; with -D they are hark's
- * own, and the program goes on without it. */
-static void wait_for(struct run *r, int beside)
+/* Until the program ends (0). Signals are meant for it; with -D and with -p
+ * they are hark's own, and the program goes on without it (1). */
+static int wait_for(struct run *r, int beside)
 {
 	enum run_status more;
 
@@ -31,8 +31,9 @@ static void wait_for(struct run *r, int beside)
 		    supervise_wait(beside ? 0 : run_root(r), more == RUN_ON);
 
 		if (beside && is_farewell(sig))
-			break;
+			return 1;
 	}
+	return 0;
 }
 
 static uint32_t flags_of(const struct cli_args *args)
@@ -56,8 +57,10 @@ static int run_all(const struct cli_args *args, const struct supervise *s,
 	    .ignore_chld = s->chld_was_ignored,
 	    .beside = args_flag(args, "detach"),
 	};
+	pid_t pid = args_pid(args, "pid");
 	struct run_plan plan = {
-	    .launch = &launch,
+	    .launch = pid == 0 ? &launch : NULL,
+	    .pid = pid,
 	    .flags = flags_of(args),
 	    .follow = !args_flag(args, "no-follow"),
 	    .note = note,
@@ -66,7 +69,8 @@ static int run_all(const struct cli_args *args, const struct supervise *s,
 
 	if (run_start(&plan, &r, err) < 0)
 		return -1;
-	wait_for(r, launch.beside);
+	if (wait_for(r, launch.beside || pid != 0) && pid != 0)
+		run_leave(r);
 	*status = run_exit_status(r);
 	run_close(r, totals);
 	return 0;
@@ -84,7 +88,8 @@ int run_translated(const struct cli_args *args)
 	rc = run_all(args, &s, &status, &totals, &err);
 	supervise_end(&s);
 	if (rc < 0)
-		return cli_fail_start(&err);
+		return args_pid(args, "pid") != 0 ? cli_fail(&err)
+						  : cli_fail_start(&err);
 	if (args_flag(args, "stats") || args_flag(args, "count"))
 		run_stats_tell(&totals, tracee_now_ns() - begun_ns,
 			       flags_of(args), args_flag(args, "json"));

@@ -17,6 +17,7 @@ enum call_errno {
 	ERR_NOMEM = 12,
 	ERR_ACCES = 13,
 	ERR_FAULT = 14,
+	ERR_BUSY = 16,
 	ERR_EXIST = 17,
 	ERR_INVAL = 22,
 	ERR_NOSYS = 38,
@@ -64,6 +65,9 @@ void thread_count(struct vcpu *v);
 
 /* exec.c */
 int64_t call_exec(struct vcpu *v, const struct call *c);
+
+/* join.c */
+int64_t call_rseq(struct vcpu *v, const struct call *c);
 
 /* leave.c */
 int64_t call_ptrace(struct vcpu *v, const struct call *c);

@@ -17,6 +17,7 @@
 #include "engine/vcpu.h"
 #include "wire/channel.h"
 #include "wire/run.h"
+#include "wire/stay.h"
 
 #include <stdint.h>
 
@@ -140,8 +141,9 @@ int space_is_shared(struct engine *e, uint64_t start, uint64_t end);
 
 /* -- signal.c ------------------------------------------------------------- */
 
-/* Takes over the dispositions, mask and stack that the process has. */
-int signal_start(struct vcpu *v, uint64_t mask);
+/* Takes over the stack that the thread has, and the mask that it had; opens
+ * that. Its dispositions are the engine's already. */
+void signal_start(struct vcpu *v, uint64_t mask);
 /* The same for a thread that the program has made. */
 void signal_start_thread(struct vcpu *v, const struct vcpu *parent);
 /* Its signals may come from now on; called by the thread itself. */
@@ -223,7 +225,10 @@ struct engine {
 	/* Where code comes from; NULL: from memory. (block.h) */
 	unsigned (*fetch)(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
 	void *fetch_ctx;
-	struct tapes *tapes; /* owned by the recorder: record/collect.c */
+	struct tapes *tapes;   /* owned by the recorder: record/collect.c */
+	struct wire_stay stay; /* hark knows where it is */
+	uint32_t adopted;  /* futex: dispositions are the engine's: join.c */
+	uint32_t attached; /* the program ran before the engine came */
 };
 
 /* Broken invariant: one line on stderr, then SIGABRT by default. */

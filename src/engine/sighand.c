@@ -52,7 +52,7 @@ static void install(const struct sig_action *a, int sig)
 	native_action(sig, &native, 0);
 }
 
-static struct sighand *sighand_new(struct memory *m)
+struct sighand *sighand_new(struct memory *m)
 {
 	struct sighand *s = memory_map(m, sizeof *s);
 
@@ -63,18 +63,13 @@ static struct sighand *sighand_new(struct memory *m)
 	return s;
 }
 
-struct sighand *sighand_start(struct memory *m)
+void sighand_take(struct sighand *s)
 {
-	struct sighand *s = sighand_new(m);
-
-	if (!s)
-		return 0;
 	for (int sig = 1; sig <= SIG_MAX; sig++) {
 		native_action(sig, 0, &s->action[sig - 1]);
 		if (is_engines(&s->action[sig - 1], sig))
 			install(&s->action[sig - 1], sig);
 	}
-	return s;
 }
 
 struct sighand *sighand_copy(struct sighand *from)

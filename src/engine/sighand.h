@@ -16,8 +16,10 @@ struct sighand {
 	struct sig_action action[SIG_MAX]; /* of signal i + 1 */
 };
 
-/* Takes over the dispositions that the process has. NULL: no memory. */
-struct sighand *sighand_start(struct memory *m);
+/* One that knows nothing yet. NULL: no memory. */
+struct sighand *sighand_new(struct memory *m);
+/* Takes over the dispositions that the process has. */
+void sighand_take(struct sighand *s);
 /* A copy, for a process that shares memory but not dispositions. */
 struct sighand *sighand_copy(struct sighand *from);
 struct sighand *sighand_share(struct sighand *s);

@@ -25,6 +25,7 @@
  *     natively at its default: the kernel does the rest. */
 #include "engine/signal_priv.h"
 
+#include "engine/join.h"
 #include "engine/place.h"
 #include "engine/sighand.h"
 #include "engine/tape.h"
@@ -33,7 +34,7 @@
 #include "inside/sys.h"
 
 enum { RAX = 0, RCX = 1, R11 = 11 };
-enum { NR_RESTART = 219, SET_SIZE = 8, ANSWER_FAULT = -14 };
+enum { NR_RESTART = 219, SET_SIZE = 8, ANSWER_FAULT = -14, ANSWER_INTR = -4 };
 
 /* -- State -- */
 
@@ -200,6 +201,7 @@ static int deliver_by(struct caught *c, const struct sig_action *act,
 	struct wire_run *run = c->v->engine->run;
 	uint64_t pc = c->v->pc;
 
+	join_interrupt(c->v, act);
 	if (frame_push(c, act, info) < 0)
 		return -1;
 	if (c->v->tape)
@@ -559,13 +561,39 @@ static void freeze(struct caught *c, enum engine_place at)
 		start_over(c);
 }
 
-static void leave(struct caught *c, enum engine_place at)
+/* The kernel has done what the program asked for: it must not be done twice.
+ * Only what the asking itself interrupted is. */
+static int is_done(const struct caught *c)
 {
-	set_held(c->v, HELD_LEAVE);
-	if (come_to_rest(c, at) == 0)
+	const int64_t *g = c->uc->context.gregs;
+
+	return c->v->passing && (uint64_t)g[GREG_RIP] == place_call_end() &&
+	       g[GREG_RAX] != ANSWER_FAULT && g[GREG_RAX] != ANSWER_INTR;
+}
+
+/* why: HELD_LEAVE, HELD_PARK; the dispatcher sees to it. */
+static void leave(struct caught *c, enum engine_place at, uint32_t why)
+{
+	struct vcpu *v = c->v;
+	int64_t *g = c->uc->context.gregs;
+
+	set_held(v, why);
+	if (at == AT_CACHE) {
+		if (engine_recover_now(v, g) < 0)
+			return; /* it is on its way out */
+		signal_set_state(v, g);
 		signal_go_on(c);
-	else if (at == AT_WINDOW)
+	} else if (is_done(c)) {
+		v->passing = 0;
+		syscall_finish(v, g[GREG_RAX]);
+		signal_go_on(c);
+	} else if (come_to_rest(c, at) == 0) {
+		signal_go_on(c);
+	} else if (at == AT_WINDOW) {
 		start_over(c);
+	} else if (at == AT_MISS && v->budget > 0) {
+		vcpu_set_budget(v, 0);
+	}
 }
 
 uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
@@ -578,7 +606,9 @@ uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 	if (freeze_is_asked(v, info))
 		freeze(&c, at);
 	else if (leave_is_asked(v, info))
-		leave(&c, at);
+		leave(&c, at, HELD_LEAVE);
+	else if (park_is_asked(v, info))
+		leave(&c, at, HELD_PARK);
 	else if ((SIG_BIT(info->signo) & SIG_SYNC) && info->code > CODE_USER)
 		faulted(&c, at);
 	else
@@ -604,12 +634,18 @@ static void hold_sent(struct vcpu *v)
 
 void signal_deliver_held(struct vcpu *v)
 {
-	if (v->held == HELD_LEAVE) {
-		clear_held(v, HELD_LEAVE);
-		leave_if_possible(v);
+	const uint32_t asked = HELD_LEAVE | HELD_PARK;
+	uint32_t held = v->held;
+
+	if ((held & ~asked) == 0) {
+		clear_held(v, asked);
+		if (held & HELD_PARK)
+			park_here(v);
+		else
+			leave_if_possible(v);
 		return;
 	}
-	if ((v->held & ~(uint32_t)HELD_LEAVE) == HELD_SENT)
+	if ((held & ~asked) == HELD_SENT)
 		hold_sent(v);
 	if (v->held & (HELD_SIGNAL | HELD_FREEZE))
 		engine_deliver_trap();
@@ -643,7 +679,7 @@ static void native_stack(const struct vcpu *v)
 	sys_call3(SYS_NR_SIGALTSTACK, (uint64_t)&stack, 0, 0);
 }
 
-int signal_start(struct vcpu *v, uint64_t mask)
+void signal_start(struct vcpu *v, uint64_t mask)
 {
 	struct sig_stack stack = {0};
 
@@ -652,12 +688,8 @@ int signal_start(struct vcpu *v, uint64_t mask)
 	v->altstack.size = stack.size;
 	v->altstack.flags = stack.flags & STACK_AUTODISARM;
 	v->mask = mask & ~SIG_UNBLOCKABLE;
-	v->sighand = sighand_start(v->engine->memory);
-	if (!v->sighand)
-		return -1;
 	native_stack(v);
 	native_mask(SIG_SETMASK_, signal_native(v));
-	return 0;
 }
 
 void signal_start_thread(struct vcpu *v, const struct vcpu *parent)

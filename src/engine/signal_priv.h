@@ -63,6 +63,11 @@ void leave_trapped(struct caught *c);
 int leave_is_asked(const struct vcpu *v, const struct sig_info *info);
 void leave_if_possible(struct vcpu *v);
 
+/* park.c: hark wants this thread to wait for it. */
+int park_is_asked(const struct vcpu *v, const struct sig_info *info);
+/* The dispatcher does; nothing is half done. */
+void park_here(struct vcpu *v);
+
 /* syscall.c: the call that .pc stands at is done. */
 void syscall_finish(struct vcpu *v, int64_t answer);
 

@@ -343,10 +343,16 @@ static void take_maps(struct engine *e)
 	if (!e->channel)
 		return;
 	m = wire_maps_of(e->channel);
+	if (m->incomplete)
+		space_share(e, 0, ~0ull);
 	for (uint32_t i = 0; i < m->n && i < WIRE_MAPS_MAX; i++) {
 		struct range r = {m->map[i].start, m->map[i].end,
 				  m->map[i].flags};
 
+		if (r.flags & WIRE_MAP_SHARED)
+			space_share(e, r.start, r.end);
+		if (!(r.flags & WIRE_MAP_EXEC))
+			continue;
 		if (r.flags & WIRE_MAP_STACK)
 			r.start -= STACK_MAY_GROW;
 		add_range(e->space, r);

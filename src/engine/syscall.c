@@ -19,9 +19,9 @@ enum call_kind {
 	CALL_MEMORY,
 	CALL_OPEN,
 	CALL_WRITE,
-	CALL_NONE, /* ENOSYS, whatever the kernel says */
 	CALL_PRCTL,
 	CALL_PTRACE,
+	CALL_RSEQ,
 	CALL_SECCOMP,
 	CALL_SIGACTION,
 	CALL_SIGALTSTACK,
@@ -74,7 +74,7 @@ static const uint8_t kind_of[512] = {
     [328] = CALL_WRITE,	       /* pwritev2 */
     [329] = CALL_MEMORY,       /* pkey_mprotect */
     [333] = CALL_WITH_MASK,    /* io_pgetevents */
-    [334] = CALL_NONE,	       /* rseq */
+    [334] = CALL_RSEQ,	       /* rseq */
     [426] = CALL_WITH_MASK,    /* io_uring_enter */
     [435] = CALL_CLONE,	       /* clone3 */
     [437] = CALL_OPEN,	       /* openat2 */
@@ -165,12 +165,12 @@ static int64_t call_by_kind(struct vcpu *v, const struct call *c)
 		return call_exit(v, c);
 	case CALL_EXIT_GROUP:
 		return call_exit_group(v, c);
-	case CALL_NONE:
-		return -ERR_NOSYS;
 	case CALL_PRCTL:
 		return call_prctl(v, c);
 	case CALL_PTRACE:
 		return call_ptrace(v, c);
+	case CALL_RSEQ:
+		return call_rseq(v, c);
 	case CALL_SECCOMP:
 		return call_seccomp(v, c);
 	default:
@@ -186,6 +186,7 @@ void syscall_finish(struct vcpu *v, int64_t answer)
 	v->gpr[RCX] = v->pc + SYSCALL_LEN;
 	v->gpr[R11] = v->rflags | (v->stepping & STEP_TRAP ? FLAG_TF : 0);
 	v->pc += SYSCALL_LEN;
+	v->restart = 0;
 }
 
 void syscall_do(struct vcpu *v)

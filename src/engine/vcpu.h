@@ -97,6 +97,7 @@ enum {
 	HELD_SENT = 2,	 /* one of .sent is not blocked */
 	HELD_FREEZE = 4, /* the process is about to end: freeze.c */
 	HELD_LEAVE = 8,	 /* it is asked to leave the engine: leave.c */
+	HELD_PARK = 16,	 /* hark wants to take it home: park.c */
 };
 
 /* .stepping */
@@ -184,6 +185,10 @@ struct vcpu {
 	uint32_t forgets;    /* CLONE_CLEAR_SIGHAND: before it starts */
 	uint32_t is_process; /* the first thread of one */
 	struct vcpu *free;   /* thread.c: the next free slot */
+	/* join.c */
+	uint32_t restart; /* why the call at .pc is to be made again, or 0 */
+	uint32_t rseq_len, rseq_signature;
+	uint64_t rseq; /* what it had registered; 0: nothing */
 };
 
 #define VCPU_AT(field, offset)                                          \

@@ -6,15 +6,15 @@
  * takes over: it gives the thread its own registers and mask back by ptrace,
  * so that the kernel restarts what was interrupted as if nothing had been. Or
  * it lets go of a thread that came to be translated and that the engine was
- * ready for: that one runs in engine_go from here on.
+ * ready for: that one is in the engine from here on.
  *
  * If hark is dead by then, nobody stops the thread, and it goes home by
  * itself: mask first, then all registers. IRETQ sets rip, rflags and rsp at
  * once and touches neither the program's stack nor its red zone. (sigreturn
  * would do too, but forgets a pending restart_syscall.) */
 	.section .text.entry, "ax"
-	.globl hark_entry, hark_leave
-	.hidden hark_entry, hark_leave
+	.globl hark_entry, hark_leave, hark_home
+	.hidden hark_entry, hark_leave, hark_home
 	.type hark_entry, @function
 hark_entry:
 	/* hark reads this number, at offset 2: where hark_leave's system call
@@ -26,14 +26,11 @@ hark_leave:
 	mov $39, %eax			/* getpid */
 	syscall
 hark_leave_end:
-	cmpl $1, 248(%rbx)		/* slot->mode == WIRE_TRANSLATE */
-	jne 1f
-	cmpl $0, 252(%rbx)		/* slot->status: the engine is ready */
-	jne 1f
+	cmpl $0, 248(%rbx)		/* slot->mode: WIRE_PASS */
+	je hark_home
 	mov %rbx, %rdi
-	call engine_go			/* does not return */
-	ud2
-1:
+	call engine_stay		/* may not return */
+hark_home:				/* rbx: a slot, or a struct wire_park */
 	mov $14, %eax			/* rt_sigprocmask(SIG_SETMASK, ...) */
 	mov $2, %edi
 	lea 216(%rbx), %rsi		/* &slot->sigmask */

@@ -43,7 +43,11 @@ static void visit(struct wire_slot *slot)
 
 void inside_enter(struct wire_slot *slot)
 {
-	visit(slot);
-	if (slot->mode == WIRE_TRANSLATE)
-		slot->status = (uint32_t)engine_start(slot);
+	if (slot->mode <= WIRE_ATTACH)
+		visit(slot);
+	if (slot->mode == WIRE_PASS)
+		return;
+	__atomic_store_n(&slot->status, (uint32_t)engine_enter(slot),
+			 __ATOMIC_RELEASE);
+	engine_wait(slot);
 }

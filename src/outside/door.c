@@ -5,6 +5,7 @@
 #include "outside/proc.h"
 #include "outside/rules.h"
 #include "outside/tracee.h"
+#include "wire/stay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,9 @@ static void leave_rseq(const struct door *d, struct door_thread *t)
 		0 ||
 	    conf.pointer == 0)
 		return;
+	t->rseq = conf.pointer;
+	t->rseq_len = conf.size;
+	t->rseq_signature = conf.signature;
 	if (pread(d->mem, &at, sizeof at, (off_t)(conf.pointer + RSEQ_CS_AT)) ==
 		sizeof at &&
 	    at != 0 && pread(d->mem, &cs, sizeof cs, (off_t)at) == sizeof cs)
@@ -325,6 +329,7 @@ static int map_channel(struct door *d, struct hark_err *err)
 	    remote_map(d, far_from(d->image, layout.size), theirs, layout.size,
 		       PROT_READ | PROT_WRITE, &d->channel, err) == 0) {
 		d->channel_len = layout.size;
+		d->slots_at = layout.slots_at;
 		rc = 0;
 	}
 	if (theirs >= 0 && remote_close(d, theirs, rc < 0 ? NULL : err) < 0)
@@ -507,33 +512,90 @@ int door_enter(struct door *d, struct hark_err *err)
 	return return_thread(d, err);
 }
 
-/* -- Visiting -- */
+/* -- Slots -- */
 
-static struct wire_slot *slot_of(const struct door *d, int number)
+/* All of a slot but its stack. */
+union slot_head {
+	struct wire_slot slot;
+	uint8_t bytes[offsetof(struct wire_slot, stack)];
+};
+
+static uint64_t slot_of(const struct door *d, int number)
 {
-	return channel_slot(drain_geometry(d->drain), drain_base(d->drain),
-			    (uint32_t)number);
+	return d->channel + d->slots_at +
+	       (uint64_t)number * sizeof(struct wire_slot);
 }
 
-/* Registers and slot of a thread that is to enter the image. */
-static int redirect(struct door *d, int number, enum wire_mode mode,
-		    struct hark_err *err)
+static int write_memory(const struct door *d, uint64_t at, const void *from,
+			size_t len, struct hark_err *err)
+{
+	if (pwrite(d->mem, from, len, (off_t)at) == (ssize_t)len)
+		return 0;
+	return err_set(err, HARK_EGONE, errno,
+		       "process %d: cannot write to 0x%lx: %s", d->pid,
+		       (unsigned long)at, strerror(errno));
+}
+
+static int read_memory(const struct door *d, uint64_t at, void *out, size_t len,
+		       struct hark_err *err)
+{
+	if (pread(d->mem, out, len, (off_t)at) == (ssize_t)len)
+		return 0;
+	return err_set(err, HARK_EGONE, errno,
+		       "process %d: cannot read 0x%lx: %s", d->pid,
+		       (unsigned long)at, strerror(errno));
+}
+
+/* Why the kernel would make the system call again that it is in; 0: it is in
+ * none. */
+static uint32_t restart_of(const struct door_thread *t)
+{
+	return rules_in_call(&t->seen) ? (uint32_t) - (long)t->seen.rax : 0;
+}
+
+/* What thread `number` comes for; vcpu: if it is one already. */
+static int write_slot(const struct door *d, int number, int slot,
+		      enum wire_mode mode, uint64_t vcpu, struct hark_err *err)
+{
+	const struct door_thread *t = &d->threads[number];
+	union slot_head head = {
+	    .slot = {
+		.sigmask = t->mask,
+		.channel = d->channel,
+		.ring = (uint32_t)slot,
+		.tid = (uint32_t)t->tid,
+		.time_ns = (uint64_t)tracee_now_ns(),
+		.mode = mode,
+		.status = ENOSYS, /* until the engine says otherwise */
+		.vcpu = vcpu,
+		.restart = restart_of(t),
+		.rseq = t->rseq,
+		.rseq_len = t->rseq_len,
+		.rseq_signature = t->rseq_signature,
+		.n_threads = (uint32_t)d->n_threads,
+	    }};
+
+	memcpy(&head.slot.regs, &t->home, sizeof head.slot.regs);
+	return write_memory(d, slot_of(d, slot), &head, sizeof head.bytes, err);
+}
+
+static int read_status(const struct door *d, int slot, uint32_t *out,
+		       struct hark_err *err)
+{
+	return read_memory(
+	    d, slot_of(d, slot) + offsetof(struct wire_slot, status), out,
+	    sizeof *out, err);
+}
+
+/* -- Visiting -- */
+
+/* A thread is to enter the image, for what its slot says. */
+static int redirect(struct door *d, int number, int slot, struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[number];
-	struct wire_slot *slot = slot_of(d, number);
-	uint64_t theirs =
-	    d->channel +
-	    (uint64_t)((uint8_t *)slot - (uint8_t *)drain_base(d->drain));
+	uint64_t theirs = slot_of(d, slot);
 	struct user_regs_struct r = t->home;
 
-	memcpy(&slot->regs, &t->home, sizeof slot->regs);
-	slot->sigmask = t->mask;
-	slot->channel = d->channel;
-	slot->ring = (uint32_t)number;
-	slot->tid = (uint32_t)t->tid;
-	slot->time_ns = (uint64_t)tracee_now_ns();
-	slot->mode = mode;
-	slot->status = ENOSYS; /* until the engine says otherwise */
 	r.rip = d->image;
 	r.rdi = theirs;
 	r.rsp = (theirs + WIRE_SLOT_SIZE) & ~(WIRE_STACK_ALIGN - 1ull);
@@ -544,6 +606,14 @@ static int redirect(struct door *d, int number, enum wire_mode mode,
 	    tracee_set_mask(t->tid, ~0ull, err) < 0)
 		return -1;
 	return 0;
+}
+
+static int send_in(struct door *d, int number, enum wire_mode mode,
+		   struct hark_err *err)
+{
+	if (write_slot(d, number, number, mode, 0, err) < 0)
+		return -1;
+	return redirect(d, number, number, err);
 }
 
 /* Where hark_leave's system call ends, as the blob says. */
@@ -592,7 +662,7 @@ static int visit_one(struct door *d, int number, struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[number];
 
-	if (redirect(d, number, WIRE_PASS, err) < 0 ||
+	if (send_in(d, number, WIRE_PASS, err) < 0 ||
 	    run_to_leave(d, t, err) < 0)
 		return -1;
 	return take_back(d, t, err);
@@ -641,10 +711,9 @@ int door_translate(struct door *d, struct hark_err *err)
 	struct door_thread *t = &d->threads[0];
 	uint32_t e;
 
-	if (redirect(d, 0, WIRE_TRANSLATE, err) < 0 ||
-	    run_to_mask(d, t, err) < 0)
+	if (send_in(d, 0, WIRE_TRANSLATE, err) < 0 ||
+	    run_to_mask(d, t, err) < 0 || read_status(d, 0, &e, err) < 0)
 		return -1;
-	e = __atomic_load_n(&slot_of(d, 0)->status, __ATOMIC_ACQUIRE);
 	if (e != 0) {
 		take_back(d, t, NULL);
 		return engine_refused(d, (int)e, err);
@@ -697,4 +766,155 @@ int door_leave(struct door *d, struct hark_err *err)
 			rc = -1;
 	}
 	return rc;
+}
+
+/* -- A process that runs already -- */
+
+/* Lets a thread run until its slot says how it went. It makes many system calls
+ * on the way, and waits there: so no stop is needed. What stops it all the same
+ * goes on as in tracee_to_call. */
+static int run_to_answer(const struct door *d, const struct door_thread *t,
+			 int slot, uint32_t *out, struct hark_err *err)
+{
+	int64_t limit = deadline(d);
+	int deliver = 0, go = 1;
+
+	for (int round = 0;; round++) {
+		uint32_t e;
+		int status;
+
+		if (go && ptrace(PTRACE_CONT, t->tid, 0, (long)deliver) < 0)
+			break;
+		go = waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid;
+		if (go && !WIFSTOPPED(status))
+			break;
+		if (go)
+			deliver =
+			    tracee_event(status) == 0 ? WSTOPSIG(status) : 0;
+		if (read_status(d, slot, &e, err) < 0)
+			return -1;
+		if (e != ENOSYS && !go) {
+			*out = e;
+			return 0;
+		}
+		if (tracee_now_ns() > limit)
+			return err_set(err, HARK_ETIME, 0,
+				       "thread %d did not answer in time",
+				       t->tid);
+		tracee_pause(round);
+	}
+	return err_set(err, HARK_EGONE, 0, "thread %d ended meanwhile", t->tid);
+}
+
+/* Out of the image: first the mask, then the registers (see D3: killed in
+ * between, the thread is still inside and goes home by itself). */
+int door_give_back(struct door *d, int number, struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[number];
+
+	if (tracee_set_mask(t->tid, t->mask, err) < 0 ||
+	    tracee_set_regs(t->tid, &t->seen, err) < 0)
+		return -1;
+	t->progress = DOOR_HELD;
+	return 0;
+}
+
+int door_send(struct door *d, int number, enum wire_mode mode, uint64_t vcpu,
+	      struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[number];
+	uint32_t e;
+
+	if (write_slot(d, number, 0, mode, vcpu, err) < 0 ||
+	    redirect(d, number, 0, err) < 0 ||
+	    run_to_answer(d, t, 0, &e, err) < 0 ||
+	    tracee_stop(t->tid, deadline(d), err) < 0 ||
+	    (e == 0 && door_give_back(d, number, err) < 0))
+		return -1;
+	return (int)e;
+}
+
+int door_reenter(struct door *d, const struct door_place *at,
+		 struct hark_err *err)
+{
+	struct wire_control c;
+
+	d->image = at->image;
+	d->image_len = page_up(at->image_len);
+	d->channel = at->channel;
+	d->channel_len = at->channel_len;
+	if (open_memory(d, err) < 0 ||
+	    read_memory(d, d->channel, &c, sizeof c, err) < 0)
+		return -1;
+	d->slots_at = c.slots_at;
+	return find_gate(d, err);
+}
+
+/* Thread 0 makes the engine, with a place for everybody. */
+static int make_engine(struct door *d, struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[0];
+	uint32_t e;
+
+	for (int i = 0; i < d->n_threads; i++)
+		if (write_slot(d, i, i, i == 0 ? WIRE_ATTACH : WIRE_JOIN, 0,
+			       err) < 0)
+			return -1;
+	if (redirect(d, 0, 0, err) < 0 || run_to_answer(d, t, 0, &e, err) < 0 ||
+	    tracee_stop(t->tid, deadline(d), err) < 0)
+		return -1;
+	return e == 0 ? 0 : engine_refused(d, (int)e, err);
+}
+
+/* From here on each goes in as soon as it is let go. */
+static int redirect_all(struct door *d, struct hark_err *err)
+{
+	const uint32_t modes[2] = {WIRE_JOIN, 0}; /* and status */
+
+	if (write_memory(d, slot_of(d, 0) + offsetof(struct wire_slot, mode),
+			 modes, sizeof modes, err) < 0)
+		return -1;
+	for (int i = 0; i < d->n_threads; i++)
+		if (redirect(d, i, i, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* If hark is killed before this, all go home natively; after it, none. */
+static int say_inside(const struct door *d, struct hark_err *err)
+{
+	const struct wire_places *p = wire_places_of(drain_base(d->drain));
+	const uint32_t inside = WIRE_STAY_INSIDE;
+
+	return write_memory(d, p->stay + offsetof(struct wire_stay, state),
+			    &inside, sizeof inside, err);
+}
+
+/* Nothing of the engine is left, if there is one. */
+static void undo_engine(struct door *d)
+{
+	struct hark_err ignored;
+	uint64_t vcpu = 0;
+
+	if (wire_places_of(drain_base(d->drain))->stay == 0 ||
+	    read_memory(d, slot_of(d, 0) + offsetof(struct wire_slot, vcpu),
+			&vcpu, sizeof vcpu, &ignored) < 0 ||
+	    rescue(d, &ignored) < 0)
+		return;
+	door_send(d, 0, WIRE_VANISH, vcpu, &ignored);
+}
+
+int door_attach(struct door *d, struct hark_err *err)
+{
+	if (make_engine(d, err) < 0 || redirect_all(d, err) < 0 ||
+	    say_inside(d, err) < 0) {
+		undo_engine(d);
+		return -1;
+	}
+	for (int i = 0; i < d->n_threads; i++) {
+		ptrace(PTRACE_DETACH, d->threads[i].tid, 0, 0);
+		d->threads[i].progress = DOOR_STAYED;
+	}
+	d->image = d->channel = 0;
+	return 0;
 }

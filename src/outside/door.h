@@ -35,6 +35,8 @@ struct door_thread {
 	struct user_regs_struct seen; /* as the stop showed them: R1 */
 	struct user_regs_struct home; /* to resume by itself: R2 */
 	uint64_t mask;
+	uint64_t rseq; /* what it has registered; 0: nothing */
+	uint32_t rseq_len, rseq_signature;
 };
 
 struct door {
@@ -50,6 +52,7 @@ struct door {
 	int worker;	  /* -1: none */
 	int sweep;	  /* a killed hark's gate was there */
 	uint64_t image, image_len, channel, channel_len; /* 0: not mapped */
+	uint64_t slots_at;				 /* in the channel */
 	struct drain *drain; /* owned; hark's end of the channel */
 	int64_t limit_ns;    /* for each stop */
 };
@@ -69,8 +72,28 @@ int door_visit(struct door *d, struct hark_err *err);
  * channel are the program's then (door_leave does nothing); on failure the
  * thread is where it was. Set name to DOOR_STAYS, and fresh, before
  * door_enter. */
-#define DOOR_STAYS "hark-run"
+#define DOOR_STAYS   "hark-run" /* and its name in the target's maps: */
+#define DOOR_IN_MAPS "/memfd:" DOOR_STAYS " (deleted)"
 int door_translate(struct door *d, struct hark_err *err);
+/* The same for all threads of a process that runs already: image and channel
+ * stay, and all threads are let go. Nothing is fresh, but the channel has as
+ * many slots as there are threads. */
+int door_attach(struct door *d, struct hark_err *err);
+
+/* A process with an engine, all of whose threads are parked there: image and
+ * channel are where they are. (Instead of door_enter; threads' seen, home and
+ * mask are the caller's to set.) */
+struct door_place {
+	uint64_t image, image_len, channel, channel_len;
+};
+int door_reenter(struct door *d, const struct door_place *at,
+		 struct hark_err *err);
+/* Sends a thread into the image for WIRE_LEAVE or WIRE_VANISH; it is then held
+ * as before. -1, or the engine's answer: 0, or an errno. */
+int door_send(struct door *d, int number, enum wire_mode mode, uint64_t vcpu,
+	      struct hark_err *err);
+/* Gives a thread its registers and its mask. */
+int door_give_back(struct door *d, int number, struct hark_err *err);
 /* Unmaps and gives every thread back, still stopped (the caller detaches or
  * continues it). Also undoes a door that failed halfway. */
 int door_leave(struct door *d, struct hark_err *err);

@@ -1,14 +1,18 @@
 /* outside/enter.c - the engine into a program. */
 #include "outside/enter.h"
 
+#include "outside/attach.h"
 #include "outside/door.h"
 #include "outside/proc.h"
 #include "outside/refuse.h"
+#include "wire/stay.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #ifndef HWCAP2_FSGSBASE
 #define HWCAP2_FSGSBASE (1 << 1)
@@ -28,32 +32,40 @@ int enter_possible(struct hark_err *err)
 
 struct listing {
 	struct wire_maps *out;
-	uint64_t image; /* hark's own, not the program's */
+	const struct door *door; /* its mappings are not the program's */
 };
+
+/* What is shared already may become code later, too. */
+static uint64_t flags_of(const struct listing *l, const struct proc_map *m)
+{
+	if (!m->executable && (l->door->fresh || !m->shared))
+		return 0;
+	return (m->executable ? WIRE_MAP_EXEC : 0u) |
+	       (m->writable ? WIRE_MAP_WRITE : 0u) |
+	       (m->shared ? WIRE_MAP_SHARED : 0u) |
+	       (m->stack ? WIRE_MAP_STACK : 0u);
+}
 
 static void list_mapping(void *ctx, const struct proc_map *m)
 {
 	const struct listing *l = ctx;
 	struct wire_maps *maps = l->out;
 
-	if (!m->executable || m->start == l->image)
+	uint64_t flags = flags_of(l, m);
+
+	if (flags == 0 || m->start == l->door->image ||
+	    m->start == l->door->channel)
 		return;
 	if (maps->n == WIRE_MAPS_MAX) {
 		maps->incomplete = 1;
 		return;
 	}
-	maps->map[maps->n++] = (struct wire_map){
-	    .start = m->start,
-	    .end = m->end,
-	    .flags = (m->writable ? WIRE_MAP_WRITE : 0u) |
-		     (m->shared ? WIRE_MAP_SHARED : 0u) |
-		     (m->stack ? WIRE_MAP_STACK : 0u),
-	};
+	maps->map[maps->n++] = (struct wire_map){m->start, m->end, flags};
 }
 
 static int tell_maps(const struct door *d, struct hark_err *err)
 {
-	struct listing l = {wire_maps_of(drain_base(d->drain)), d->image};
+	struct listing l = {wire_maps_of(drain_base(d->drain)), d};
 
 	if (proc_mappings(d->pid, d->threads[0].tid, list_mapping, &l) == 0)
 		return 0;
@@ -90,7 +102,7 @@ static int go_in(struct door *d, const struct enter_how *how,
 	if ((how->recorder != NULL &&
 	     recorder_meet(how->recorder, d->pid, d->drain, &e.source, err) <
 		 0) ||
-	    door_translate(d, err) < 0) {
+	    (d->fresh ? door_translate(d, err) : door_attach(d, err)) < 0) {
 		recorder_forget(e.source);
 		peer_close(e.peer);
 		return -1;
@@ -123,5 +135,104 @@ int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
 			door_leave(&d, &second);
 	}
 	door_fini(&d);
+	return rc;
+}
+
+/* -- A process that runs -- */
+
+/* Image and channel of an engine that is there already, or was. */
+static int has_engine(const struct door *d)
+{
+	struct proc_map m = {0};
+	pid_t tid = d->threads[0].tid;
+	int mem = proc_open(d->pid, tid, "mem", O_RDONLY), found = 0;
+
+	while (mem >= 0 && !found &&
+	       proc_mapping(d->pid, tid, DOOR_IN_MAPS, m.end, &m) == 0) {
+		struct wire_places p = {0};
+		struct wire_stay stay = {0};
+
+		if (m.executable ||
+		    pread(mem, &p, sizeof p,
+			  (off_t)(m.start + WIRE_PLACES_AT)) != sizeof p ||
+		    p.stay == 0 ||
+		    pread(mem, &stay, sizeof stay, (off_t)p.stay) !=
+			sizeof stay)
+			continue;
+		found = stay.state != WIRE_STAY_JOINING &&
+			stay.state != WIRE_STAY_LEFT;
+	}
+	if (mem >= 0)
+		close(mem);
+	return found;
+}
+
+static int refuse_threads(const struct door *d, struct hark_err *err)
+{
+	for (int i = 0; i < d->n_threads; i++)
+		if (refuse_thread(d->pid, d->threads[i].tid,
+				  &d->threads[i].seen, err) < 0)
+			return -1;
+	if (!has_engine(d))
+		return 0;
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d runs under hark already", d->pid);
+}
+
+/* Each thread needs a slot, and a ring. */
+static int plan_channel(struct door *d, const struct wire_geometry *of,
+			struct wire_geometry *out, struct hark_err *err)
+{
+	if (of == NULL)
+		return 0;
+	*out = *of;
+	out->n_slots = (uint32_t)d->n_threads;
+	d->geometry = out;
+	if (out->n_slots < out->max_threads)
+		return 0;
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d has %d threads, and no more than %u can be "
+		       "recorded",
+		       d->pid, d->n_threads, out->max_threads - 1);
+}
+
+static int enter_once(pid_t pid, const struct enter_how *how,
+		      struct entered *out, struct hark_err *err)
+{
+	const struct wire_geometry *of =
+	    how->recorder != NULL ? recorder_geometry(how->recorder) : NULL;
+	struct wire_geometry geometry;
+	struct hark_err second;
+	struct door d;
+	int rc = -1;
+
+	if (attach_open(&d, pid, err) < 0)
+		return -1;
+	d.name = DOOR_STAYS;
+	if (refuse_threads(&d, err) == 0 &&
+	    plan_channel(&d, of, &geometry, err) == 0) {
+		rc = go_in(&d, how, out, err);
+		if (rc < 0)
+			door_leave(&d, &second);
+	}
+	attach_close(&d);
+	return rc;
+}
+
+/* One of its threads may execute another program just then: the others are gone
+ * before anybody is inside. */
+int enter_process(pid_t pid, const struct enter_how *how, struct entered *out,
+		  struct hark_err *err)
+{
+	enum { TRIES = 10 };
+	int rc = -1;
+
+	for (int i = 0; rc < 0 && i < TRIES; i++) {
+		*err = (struct hark_err){0};
+		rc = enter_once(pid, how, out, err);
+		if (rc < 0 &&
+		    (err->code != HARK_EGONE || proc_living(pid) == 0))
+			break;
+	}
 	return rc;
 }

@@ -1,8 +1,10 @@
-/* outside/enter.h - the engine into a program that has just been executed.
+/* outside/enter.h - the engine into a program.
  *
- * The program is held at the end of execve, before its first instruction. It
- * gets image and channel, learns which of its memory may be executed, and goes
- * in; hark lets go of it there and keeps its end of the channel. Hosted. */
+ * It has just been executed, and is held at the end of execve, before its first
+ * instruction; or it runs already, and all its threads are held wherever they
+ * are. It gets image and channel, learns which of its memory may be executed,
+ * and goes in; hark lets go of it there and keeps its end of the channel.
+ * Hosted. */
 #ifndef OUTSIDE_ENTER_H
 #define OUTSIDE_ENTER_H
 
@@ -31,6 +33,11 @@ struct entered {
 /* On success the program runs and is not attached any more. On failure it is
  * held, and as if nothing had happened. */
 int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
+		  struct hark_err *err);
+
+/* The same for a process that runs and is nobody's business yet. On failure it
+ * runs on as if nothing had happened. */
+int enter_process(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err);
 
 #endif

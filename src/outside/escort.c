@@ -405,6 +405,11 @@ void escort_free(struct escort *e)
 	free(e);
 }
 
+void escort_alone(struct escort *e)
+{
+	e->how.alone = 1;
+}
+
 int escort_busy(const struct escort *e)
 {
 	return e->n;

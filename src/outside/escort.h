@@ -38,6 +38,9 @@ void escort_hear(struct escort *e, struct peer *p);
 /* What waitpid says of anybody. 1 if it was one of the escorted. */
 int escort_report(struct escort *e, pid_t tid, int status);
 
+/* From now on whoever asks goes alone. */
+void escort_alone(struct escort *e);
+
 /* How many are on their way. */
 int escort_busy(const struct escort *e);
 /* Has somebody asked there whose ask is not over? */

@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,6 +95,18 @@ const struct peer_place *peer_place(const struct peer *p)
 struct wire_run *peer_run(const struct peer *p)
 {
 	return wire_run_of(page_of(p));
+}
+
+const struct wire_places *peer_places(const struct peer *p)
+{
+	return wire_places_of(page_of(p));
+}
+
+int peer_is_file(const struct peer *p, uint64_t dev, uint64_t ino)
+{
+	struct stat st;
+
+	return fstat(p->fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
 /* -- Bell and ask -- */

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "wire/run.h"
+#include "wire/stay.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +33,9 @@ void peer_close(struct peer *p);
 
 const struct peer_place *peer_place(const struct peer *p);
 struct wire_run *peer_run(const struct peer *p);
+const struct wire_places *peer_places(const struct peer *p);
+/* Is that file the channel? */
+int peer_is_file(const struct peer *p, uint64_t dev, uint64_t ino);
 
 /* The bell: where it is, and whether it has been rung since peer_heard. */
 uint32_t *peer_bell(const struct peer *p);

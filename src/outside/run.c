@@ -8,6 +8,7 @@
 
 #include "outside/attach.h"
 #include "outside/bells.h"
+#include "outside/depart.h"
 #include "outside/escort.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
@@ -17,6 +18,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -241,6 +243,9 @@ static int start_keeper(struct run *r, struct hark_err *err)
 	int e;
 
 	r->root_fd = (int)syscall(SYS_pidfd_open, r->root, 0);
+	if (r->root_fd < 0 && errno == ESRCH)
+		return err_set(err, HARK_EGONE, ESRCH, "there is no process %d",
+			       r->root);
 	if (r->root_fd < 0)
 		return err_set(err, HARK_EDENIED, errno,
 			       "cannot wait for process %d: %s", r->root,
@@ -266,10 +271,16 @@ static void raise_limit(void)
 	}
 }
 
-/* The program is held at its beginning. */
+static int is_beside(const struct run *r)
+{
+	return r->plan.launch == NULL || r->plan.launch->beside;
+}
+
+/* The program is held at its beginning, or runs. */
 static int enter_root(struct run *r, struct hark_err *err)
 {
-	int listens = r->plan.follow || r->plan.recorder != NULL;
+	int runs = r->plan.launch == NULL;
+	int listens = r->plan.follow || r->plan.recorder != NULL || runs;
 	struct enter_how how = {
 	    .flags = r->plan.flags,
 	    .deaf = !listens,
@@ -288,7 +299,7 @@ static int enter_root(struct run *r, struct hark_err *err)
 		if (bells_new(&r->bells, err) < 0)
 			return -1;
 	}
-	if (r->plan.launch->beside && start_keeper(r, err) < 0)
+	if (is_beside(r) && start_keeper(r, err) < 0)
 		return -1;
 	if (make_room(r) < 0) /* from here on it must not be lacking */
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
@@ -296,7 +307,8 @@ static int enter_root(struct run *r, struct hark_err *err)
 	    recorder_start(r->plan.recorder, err) < 0)
 		return -1;
 	pin = attach_pin(r->root);
-	rc = enter_program(r->root, &how, &in, err);
+	rc = runs ? enter_process(r->root, &how, &in, err)
+		  : enter_program(r->root, &how, &in, err);
 	attach_unpin(&pin);
 	if (rc == 0)
 		add_mate(r, &in);
@@ -317,19 +329,113 @@ int run_start(const struct run_plan *plan, struct run **out,
 	r->watch = (struct escort_watch){r, entered, executed, note};
 	r->root_status = -1;
 	r->root_fd = -1;
-	if (launch_start(plan->launch, &r->root, err) < 0) {
+	r->root = plan->pid;
+	if (plan->launch != NULL &&
+	    launch_start(plan->launch, &r->root, err) < 0) {
 		run_close(r, NULL);
 		return -1;
 	}
 	raise_limit();
 	if (enter_root(r, err) < 0) {
-		kill(r->root, SIGKILL);
-		waitpid(r->root, NULL, __WALL);
+		if (plan->launch != NULL) {
+			kill(r->root, SIGKILL);
+			waitpid(r->root, NULL, __WALL);
+		}
 		run_close(r, NULL);
 		return -1;
 	}
 	*out = r;
 	return 0;
+}
+
+/* -- Leaving -- */
+
+/* Whoever wants to execute something may, but alone. */
+static void answer_asks(void *ctx)
+{
+	hear_bells(ctx);
+}
+
+/* Who is on the way into another program is met there first. */
+static void finish_escorts(struct run *r)
+{
+	enum { LIMIT_NS = 2000000000 };
+	int64_t limit = tracee_now_ns() + LIMIT_NS;
+
+	for (int i = 0; escort_busy(r->escort) > 0; i++) {
+		if (tracee_now_ns() > limit)
+			break;
+		run_step(r);
+		tracee_pause(i);
+	}
+	escort_alone(r->escort);
+}
+
+struct leaving {
+	struct run *run;
+	const struct peer *peer;
+	unsigned left, stayed;
+	pid_t refused[64]; /* is not asked again */
+};
+
+static int was_refused(const struct leaving *l, pid_t pid)
+{
+	for (unsigned i = 0; i < l->stayed && i < 64; i++)
+		if (l->refused[i] == pid)
+			return 1;
+	return l->stayed >= 64;
+}
+
+static int leave_one(void *ctx, pid_t pid)
+{
+	struct leaving *l = ctx;
+	struct depart_how how = {l->run, answer_asks};
+	struct hark_err err = {0};
+	char text[600];
+
+	if (was_refused(l, pid))
+		return 0;
+	if (depart(pid, l->peer, &how, &err) == 0) {
+		l->left++;
+		return 0;
+	}
+	l->refused[l->stayed++] = pid;
+	snprintf(text, sizeof text,
+		 "process %d goes on translated, but is not recorded any "
+		 "more: %s",
+		 pid, err.text);
+	note(l->run, text);
+	return 0;
+}
+
+/* Those of one program; again, until nobody was born meanwhile. */
+static unsigned leave_program(struct run *r, const struct peer *p)
+{
+	enum { ROUNDS = 20 };
+	struct leaving l = {.run = r, .peer = p};
+
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned before = l.left;
+
+		depart_each(p, leave_one, &l);
+		if (l.left == before)
+			break;
+	}
+	return l.stayed;
+}
+
+unsigned run_leave(struct run *r)
+{
+	unsigned stayed = 0;
+
+	if (r->escort == NULL)
+		return 0;
+	finish_escorts(r);
+	for (unsigned i = 0; i < r->n; i++)
+		stayed += leave_program(r, r->mates[i].peer);
+	for (unsigned i = 0; i < r->n; i++)
+		r->mates[i].source = NULL; /* it will be over soon */
+	return stayed;
 }
 
 pid_t run_root(const struct run *r)

@@ -82,7 +82,7 @@ static void pass_on(pid_t pid, siginfo_t *info)
 		kill(pid, info->si_signo);
 }
 
-int supervise_wait(pid_t pid, int wait)
+int supervise_wait_but(pid_t pid, int wait, int mine)
 {
 	static const struct timespec at_once;
 	siginfo_t info;
@@ -97,9 +97,16 @@ int supervise_wait(pid_t pid, int wait)
 		return 0;
 	if (info.si_code > 0)
 		return -sig;
+	if (sig == mine)
+		return is_of_program(info.si_pid, pid) ? 0 : sig;
 	if (pid != 0)
 		pass_on(pid, &info);
 	return sig;
+}
+
+int supervise_wait(pid_t pid, int wait)
+{
+	return supervise_wait_but(pid, wait, 0);
 }
 
 void supervise_exit_as(int wait_status)

@@ -24,6 +24,9 @@ void supervise_end(const struct supervise *s);
  * hark is passed on to pid (if not 0) and returned; one that the terminal sent
  * has reached the program too, and is returned as a negative number. */
 int supervise_wait(pid_t pid, int wait);
+/* The same, but signal `mine` is meant for hark if somebody sent it, and not
+ * passed on; unless it was the program itself, which cannot mean hark: 0. */
+int supervise_wait_but(pid_t pid, int wait, int mine);
 
 /* Ends hark as the program ended: the same status, or the same signal (but
  * no core of hark's own). */

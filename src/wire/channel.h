@@ -60,6 +60,11 @@ enum { WIRE_SLOT_SIZE = 16384, WIRE_STACK_ALIGN = 16 };
 enum wire_mode {
 	WIRE_PASS,	/* once through, then natively on */
 	WIRE_TRANSLATE, /* from here on only through the engine */
+	/* A process that runs already (wire/stay.h): */
+	WIRE_ATTACH, /* makes the engine, and a place there for each slot */
+	WIRE_JOIN,   /* another thread of it */
+	WIRE_LEAVE,  /* signals are natively the program's again */
+	WIRE_VANISH, /* all that the engine has mapped is gone */
 };
 
 /* One thread on its way through the image, with the stack it uses there. */
@@ -73,7 +78,12 @@ struct wire_slot {
 	uint32_t mode;	  /* enum wire_mode */
 	uint32_t status;  /* 0, or what kept the engine from starting: errno */
 	uint64_t vcpu;	  /* what the engine made of it */
-	uint8_t stack[WIRE_SLOT_SIZE - 264];
+	uint32_t restart; /* 0, or why the system call at rip is to be made
+			   * again: 512 ... */
+	uint32_t rseq_len, rseq_signature;
+	uint32_t n_threads; /* WIRE_LEAVE: how many are parked */
+	uint64_t rseq;	    /* what it has registered; 0: nothing */
+	uint8_t stack[WIRE_SLOT_SIZE - 288];
 };
 _Static_assert(sizeof(struct wire_slot) == WIRE_SLOT_SIZE, "shared layout");
 _Static_assert(offsetof(struct wire_slot, sigmask) == 216, "entry.S uses it");

@@ -93,10 +93,25 @@ struct wire_run {
 enum { WIRE_RUN_AT = 256 }; /* in the channel's first page */
 _Static_assert(WIRE_RUN_AT + sizeof(struct wire_run) <= 4096, "one page");
 
+/* Does anybody listen? */
+static inline int wire_hark_lives(const struct wire_run *run)
+{
+	enum { OWNER_DIED = 0x40000000, TID_MASK = 0x3fffffff };
+	uint32_t word = __atomic_load_n(&run->hark_lock, __ATOMIC_ACQUIRE);
+
+	return (word & TID_MASK) != 0 && !(word & OWNER_DIED);
+}
+
 /* What hark knows of the target's memory when a thread enters: mappings that
- * may be executed, in ascending order. The engine learns of all others from
- * the system calls that make them. In the first page too. */
-enum { WIRE_MAP_WRITE = 1, WIRE_MAP_SHARED = 2, WIRE_MAP_STACK = 4 };
+ * may be executed, in ascending order; of a program that runs already also
+ * those that are shared. The engine learns of all others from the system calls
+ * that make them. In the first page too. */
+enum {
+	WIRE_MAP_WRITE = 1,
+	WIRE_MAP_SHARED = 2,
+	WIRE_MAP_STACK = 4,
+	WIRE_MAP_EXEC = 8,
+};
 struct wire_map {
 	uint64_t start, end;
 	uint64_t flags; /* WIRE_MAP_* */

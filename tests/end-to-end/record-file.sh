@@ -140,9 +140,9 @@ fi
 refused "a device" 'File exists' -o /dev/full
 refused "a bad size" 'size' --ring 5X -o x.hark
 refused "a bad number" 'number' --key-every 0 -o x.hark
-try hark record -p $$
-is "-p is refused" "$status" 125
-like "in one line" "$err" '^hark: record: -p is not possible yet'
+try hark record -p $$ true
+is "-p with a program is refused" "$status" 125
+like "in one line" "$err" '^hark: record: -p and a program exclude each other'
 ok "--force replaces" "$HARK" record -q --force -o a.hark /bin/echo new
 like "what was there" "$("$HARK" info a.hark)" 'command +/bin/echo new'
 

@@ -116,7 +116,7 @@ refused() {
 	like "$name" "$status:$(wc -l <"$T/.err"):$out$err" "^125:1:hark: $pattern"
 }
 
-refused "-p without --native" "run: -p goes with --native" "$HARK" run -p $$
+refused "-p with a program" "run: -p and a program" "$HARK" run -p $$ true
 refused "-o without --native" "run: -o goes with --native" \
 	"$HARK" run -o file -- true
 refused "--count with --native" "run: --count and --native" \

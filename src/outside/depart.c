@@ -1,0 +1,327 @@
+/* outside/depart.c - all threads of a process leave the engine.
+ *
+ *   rounds of:	hold all threads
+ *		all are parked?  give signals, registers, mask; vanish; done
+ *		else ask those that are not, let all go, wait a little
+ *
+ * A thread that is held in a system call which the kernel is to make again is
+ * sent to park from there. Any other gets a signal while it is held: it comes
+ * before its next instruction, so that no call is interrupted by it.
+ *
+ * Threads and children that are born meanwhile are met in the next round. A
+ * round in which everybody waits is the last: whoever waits makes nobody.
+ *
+ * If hark is killed at any point: wire/stay.h. */
+#include "outside/depart.h"
+
+#include "outside/attach.h"
+#include "outside/proc.h"
+#include "outside/rules.h"
+#include "outside/tracee.h"
+#include "wire/stay.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LIMIT_S = 5, SYSCALL_LEN = 2 };
+
+struct departure {
+	pid_t pid;
+	struct wire_places places;
+	struct door_place at;
+	int mem; /* owned: /proc/PID/mem */
+};
+
+/* -- Its memory -- */
+
+static int read_their(const struct departure *p, uint64_t at, void *out,
+		      size_t len)
+{
+	return pread(p->mem, out, len, (off_t)at) == (ssize_t)len ? 0 : -1;
+}
+
+static struct wire_stay stay_of(const struct departure *p)
+{
+	struct wire_stay s = {0};
+
+	read_their(p, p->places.stay, &s, sizeof s);
+	return s;
+}
+
+static void set_state(const struct departure *p, uint32_t state)
+{
+	uint64_t at = p->places.stay + offsetof(struct wire_stay, state);
+
+	if (pwrite(p->mem, &state, sizeof state, (off_t)at) < 0)
+		return; /* it has ended */
+}
+
+static int cannot_look(pid_t pid, struct hark_err *err)
+{
+	return err_set(err, errno == ENOENT ? HARK_EGONE : HARK_EDENIED, errno,
+		       "cannot look into process %d: %s", pid, strerror(errno));
+}
+
+/* -- Asking -- */
+
+static int is_parked(const struct departure *p, const struct door_thread *t)
+{
+	return t->seen.rip == p->places.parked;
+}
+
+/* The kernel would make its call again. */
+static int ask_in_call(const struct departure *p, const struct door_thread *t)
+{
+	struct user_regs_struct r = t->seen;
+	struct hark_err ignored;
+
+	if (t->seen.rip != p->places.call_end || !rules_in_call(&t->seen))
+		return 0;
+	r.rsi = (unsigned long long)-(long)t->seen.rax;
+	r.rip = p->places.park;
+	r.orig_rax = ~0ull;
+	return tracee_set_regs(t->tid, &r, &ignored) == 0 &&
+	       tracee_set_mask(t->tid, ~0ull, &ignored) == 0;
+}
+
+/* What the kernel remembers of a call it forgets behind a signal. */
+static int is_on_its_way(const struct departure *p, const struct door_thread *t)
+{
+	uint32_t restart = 0;
+
+	read_their(p, t->seen.gs_base + (uint64_t)p->places.restart, &restart,
+		   sizeof restart);
+	return restart == RULES_ERESTART_RESTARTBLOCK;
+}
+
+static void ask_by_signal(const struct departure *p,
+			  const struct door_thread *t)
+{
+	siginfo_t info = {.si_signo = SIGTRAP, .si_code = SI_QUEUE};
+
+	if (is_on_its_way(p, t))
+		return;
+	info.si_value.sival_ptr = (void *)p->places.secret;
+	syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
+}
+
+/* How many have to be asked. */
+static int ask_all(const struct departure *p, const struct door *d)
+{
+	int n = 0;
+
+	for (int i = 0; i < d->n_threads; i++) {
+		const struct door_thread *t = &d->threads[i];
+
+		if (is_parked(p, t))
+			continue;
+		if (n++ == 0)
+			set_state(p, WIRE_STAY_ASKED);
+		if (!ask_in_call(p, t))
+			ask_by_signal(p, t);
+	}
+	return n;
+}
+
+static void nap(void)
+{
+	const struct timespec moment = {.tv_nsec = 100000};
+
+	nanosleep(&moment, NULL);
+}
+
+static void wait_for(const struct departure *p, int n_threads,
+		     const struct depart_how *how)
+{
+	enum { TRIES = 300 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (stay_of(p).n_parked >= (uint32_t)n_threads)
+			return;
+		how->meanwhile(how->ctx);
+		nap();
+	}
+}
+
+/* Who is not inside yet cannot leave. */
+static void wait_for_arrival(const struct departure *p)
+{
+	enum { TRIES = 10000 };
+
+	for (int i = 0; i < TRIES && stay_of(p).n_coming > 0; i++)
+		nap();
+}
+
+/* -- Going home -- */
+
+/* ORDER wire_cannot */
+static const char *const why_not[WIRE_CANNOT_MAX] = {
+    [WIRE_CANNOT_FILTER] = "its seccomp filters are kept by the engine",
+    [WIRE_CANNOT_DISPATCH] = "it gets its system calls as signals",
+    [WIRE_CANNOT_CODE] = "it has forbidden itself new code",
+};
+
+/* What a parked thread will go on with; segments stay as they are. */
+static void set_home(struct door_thread *t, const struct wire_park *park)
+{
+	struct user_regs_struct r;
+
+	memcpy(&r, &park->regs, sizeof r);
+	r.ds = t->seen.ds;
+	r.es = t->seen.es;
+	r.fs = t->seen.fs;
+	r.gs = t->seen.gs;
+	t->mask = park->sigmask;
+	t->home = r;
+	t->home.orig_rax = ~0ull;
+	if (park->restart != 0) { /* R1 */
+		r.rcx = r.rip += SYSCALL_LEN;
+		r.r11 = r.eflags;
+		r.rax = -(unsigned long long)park->restart;
+	}
+	t->seen = r;
+}
+
+static int read_parks(const struct departure *p, struct door *d, uint64_t *vcpu,
+		      struct hark_err *err)
+{
+	for (int i = 0; i < d->n_threads; i++) {
+		struct wire_park park;
+
+		if (read_their(p, d->threads[i].seen.rbx, &park, sizeof park) <
+		    0)
+			return cannot_look(p->pid, err);
+		if (park.cannot != WIRE_CANNOT_NOT)
+			return err_set(err, HARK_EREFUSE, 0, "%s",
+				       park.cannot < WIRE_CANNOT_MAX
+					   ? why_not[park.cannot]
+					   : "it cannot");
+		if (i == 0)
+			*vcpu = park.vcpu;
+		set_home(&d->threads[i], &park);
+	}
+	return 0;
+}
+
+/* All wait. 0: they are home (and held). 1: not now. */
+static int take_home(const struct departure *p, struct door *d,
+		     struct hark_err *err)
+{
+	uint64_t vcpu = 0;
+	int rc;
+
+	if (read_parks(p, d, &vcpu, err) < 0 ||
+	    door_reenter(d, &p->at, err) < 0)
+		return -1;
+	rc = door_send(d, 0, WIRE_LEAVE, vcpu, err);
+	if (rc != 0) {
+		err_set(err, HARK_EREFUSE, EBUSY,
+			"another process runs in its memory");
+		return rc < 0 ? -1 : 1;
+	}
+	for (int i = 1; i < d->n_threads; i++)
+		if (door_give_back(d, i, err) < 0)
+			return -1;
+	if (door_send(d, 0, WIRE_VANISH, vcpu, err) < 0)
+		return -1;
+	return door_leave(d, err);
+}
+
+/* One round: 0 it has left, 1 not yet, -1 it will not. */
+static int try_once(const struct departure *p, const struct depart_how *how,
+		    struct hark_err *err)
+{
+	struct door d;
+	int n, rc = 1;
+
+	if (attach_open(&d, p->pid, err) < 0)
+		return err->code == HARK_ETIME ? 1 : -1;
+	n = d.n_threads;
+	if (ask_all(p, &d) == 0)
+		rc = take_home(p, &d, err);
+	attach_close(&d);
+	if (rc == 1)
+		wait_for(p, n, how);
+	return rc;
+}
+
+static int open_departure(pid_t pid, const struct peer *peer,
+			  struct departure *out, struct hark_err *err)
+{
+	struct departure p = {.pid = pid, .places = *peer_places(peer)};
+
+	p.at = (struct door_place){
+	    .image = p.places.image,
+	    .image_len = p.places.image_len,
+	    .channel = peer_place(peer)->start,
+	    .channel_len = peer_place(peer)->end - peer_place(peer)->start,
+	};
+	p.mem = proc_open(pid, proc_living(pid), "mem", O_RDWR);
+	if (p.mem < 0)
+		return cannot_look(pid, err);
+	*out = p;
+	return 0;
+}
+
+int depart(pid_t pid, const struct peer *peer, const struct depart_how *how,
+	   struct hark_err *err)
+{
+	int64_t limit = tracee_now_ns() + LIMIT_S * 1000000000LL;
+	struct departure p;
+	int rc = open_departure(pid, peer, &p, err);
+
+	if (rc < 0)
+		return err->code == HARK_EGONE ? 0 : -1;
+	wait_for_arrival(&p);
+	err_set(err, HARK_ETIME, 0, "its threads do not come to rest");
+	do {
+		rc = try_once(&p, how, err);
+	} while (rc == 1 && tracee_now_ns() < limit);
+	if (rc != 0 && stay_of(&p).state == WIRE_STAY_ASKED)
+		set_state(&p, WIRE_STAY_INSIDE);
+	close(p.mem);
+	return rc == 0 || err->code == HARK_EGONE ? 0 : -1;
+}
+
+/* -- Which processes -- */
+
+static int has_channel(pid_t pid, const struct peer *peer)
+{
+	struct proc_map m = {0};
+	pid_t tid = proc_living(pid);
+
+	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
+		if (m.start == peer_place(peer)->start &&
+		    peer_is_file(peer, m.dev, m.ino))
+			return 1;
+	return 0;
+}
+
+int depart_each(const struct peer *peer, int (*see)(void *ctx, pid_t pid),
+		void *ctx)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	int rc = 0;
+
+	while (dir != NULL && rc == 0 && (e = readdir(dir)) != NULL) {
+		pid_t pid = isdigit((unsigned char)e->d_name[0])
+				? (pid_t)strtol(e->d_name, NULL, 10)
+				: 0;
+
+		if (pid != 0 && pid != getpid() && has_channel(pid, peer))
+			rc = see(ctx, pid);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* outside/depart.h - a process out of the engine, and natively on.
+ *
+ * The opposite of enter: all threads of a translated process are stopped where
+ * nothing is half done, each gets its own registers, mask and stack back, the
+ * process its signals; then image, channel and whatever the engine has mapped
+ * are gone. A recorded thread has told its end. Hosted. */
+#ifndef OUTSIDE_DEPART_H
+#define OUTSIDE_DEPART_H
+
+#include "base/err.h"
+#include "outside/peer.h"
+
+struct depart_how {
+	void *ctx;
+	/* Threads may want an answer meanwhile. */
+	void (*meanwhile)(void *ctx);
+};
+
+/* Process pid, which runs in the engine of that peer, goes on natively; 0 also
+ * if it has ended. -1: it goes on in the engine, and err says why. */
+int depart(pid_t pid, const struct peer *p, const struct depart_how *how,
+	   struct hark_err *err);
+
+/* Processes that have this peer's channel: calls see for each, until it
+ * returns other than 0. */
+int depart_each(const struct peer *p, int (*see)(void *ctx, pid_t pid),
+		void *ctx);
+
+#endif
