@@ -60,7 +60,7 @@ WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 
 PURE_DIRS   := base x86 wire
 INSIDE_DIRS := $(PURE_DIRS) inside engine
-HOSTED_DIRS := $(PURE_DIRS) engine image outside record flight probe profile \
+HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight probe profile \
 	context present gdb cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects.
@@ -86,7 +86,7 @@ $(O)/hosted/%.o: %.c Makefile VERSION
 
 # Runs with a replayed program's extended registers in the CPU.
 $(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
-	-fno-sanitize=all
+	-fno-sanitize=all -fno-stack-protector
 
 $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)

@@ -9,7 +9,7 @@
  * A2  rsp is a number: nothing pushes, pops, calls or returns through it. */
 #include "engine/translate_priv.h"
 
-#include "engine/ways.h"
+#include "engine/observe.h"
 #include "wire/record.h"
 #include "x86/rewrite.h"
 
@@ -100,8 +100,10 @@ void put_alone(struct work *w)
 	const struct x86_insn *x = &w->i->x;
 	const uint8_t *code = w->g->bytes + w->i->off;
 	unsigned reg = opcode_reg(x);
+	enum way way = way_of(code, x);
 
-	switch (way_of(code, x)) {
+	put_observed(w, way);
+	switch (way) {
 	case WAY_NONE:
 		if (x->is_mem)
 			put_address(w);
@@ -158,6 +160,7 @@ void put_alone(struct work *w)
 
 void put_alone_call(struct work *w, uint64_t target)
 {
+	put_stack_access(w, -8, OBSERVE_STORES);
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), X86_R10);
 	emit_set(&w->hot, X86_R10, w->pc + w->i->x.len);
 	push_reg(w, X86_R10);
@@ -169,6 +172,7 @@ void put_alone_ret(struct work *w)
 {
 	uint64_t drop = (uint16_t)x86_imm(w->g->bytes + w->i->off, &w->i->x);
 
+	put_stack_access(w, 0, OBSERVE_LOADS);
 	put_spills(w);
 	emit_rm(&w->hot, EMIT_MOV, 8, X86_R10,
 		shadow_of(x86_mem_at(X86_RSP, 0)));
@@ -180,6 +184,9 @@ void put_alone_indirect(struct work *w, int is_call)
 {
 	const struct x86_insn *x = &w->i->x;
 
+	put_observed_operand(w);
+	if (is_call)
+		put_stack_access(w, -8, OBSERVE_STORES);
 	put_spills(w);
 	if (x->is_mem)
 		emit_rm(&w->hot, EMIT_MOV, 8, X86_R10,

@@ -2,6 +2,7 @@
 #include "engine/block.h"
 
 #include "engine/engine.h"
+#include "engine/observe.h"
 #include "engine/ways.h"
 
 /* By flow: what becomes of an instruction that transfers control. */
@@ -144,7 +145,9 @@ void block_form(struct guest_block *g, uint64_t pc, const struct block_how *how)
 		if (i->treat == TREAT_STEP)
 			return;
 		g->len += i->x.len;
-		if (i->treat >= TREAT_JMP || pc + g->len == how->stop)
+		if (i->treat >= TREAT_JMP || pc + g->len == how->stop ||
+		    (how->observe &&
+		     observe_is_stop(how->observe, pc + g->len)))
 			return;
 		if (flags & BLOCK_ENDS_AT_STORES &&
 		    stores(&i->x, (flags & BLOCK_STACK_APART) != 0))

@@ -64,10 +64,12 @@ enum { /* flags */
 typedef unsigned block_fetch(void *ctx, uint64_t pc, uint8_t *to, unsigned len);
 
 struct block_how {
-	uint64_t limit;	    /* code is readable below (a fault ends it, too) */
-	uint64_t stop;	    /* it ends before this instruction; 0: no matter */
-	unsigned flags;	    /* BLOCK_* */
-	block_fetch *fetch; /* NULL: from memory */
+	uint64_t limit; /* code is readable below (a fault ends it, too) */
+	uint64_t stop;	/* it ends before this instruction; 0: no matter */
+	const struct observe *observe; /* nor does it go on at its stops; NULL:
+					* no matter */
+	unsigned flags;		       /* BLOCK_* */
+	block_fetch *fetch;	       /* NULL: from memory */
 	void *ctx;
 };
 

@@ -25,6 +25,7 @@ static const uint8_t counted_as[EXIT_MAX] = {
     [EXIT_X87] = WIRE_EXIT_STEP,	[EXIT_RESULT] = WIRE_EXIT_STEP,
     [EXIT_STATE] = WIRE_EXIT_STEP,	[EXIT_STRING] = WIRE_EXIT_STEP,
     [EXIT_TRAP] = WIRE_EXIT_STEP,	[EXIT_DEAD] = WIRE_EXIT_SIGNAL,
+    [EXIT_BREAK] = WIRE_EXIT_STEP,	[EXIT_WATCH] = WIRE_EXIT_STEP,
 };
 
 static void count_exit(struct engine *e, enum wire_exit why)

@@ -186,6 +186,7 @@ void step_native(struct vcpu *v);
 
 struct cache;
 struct memory;
+struct observe;
 struct space;
 
 /* A lock for threads that may be stopped anywhere: a futex. */
@@ -215,8 +216,9 @@ struct engine {
 	uint64_t mem_fds[ENGINE_MEM_FDS / 64]; /* a set: see memcall.c */
 	uint64_t image_start, image_end;
 	uint32_t n_threads;
-	uint32_t flags;	  /* WIRE_RUN_* */
-	uint32_t replays; /* a recording: replay.c */
+	uint32_t flags;		       /* WIRE_RUN_* */
+	uint32_t replays;	       /* a recording: replay.c */
+	const struct observe *observe; /* borrowed; NULL: nobody looks on */
 	uint32_t
 	    exact_flags; /* the program has handled a fault, and may look */
 	uint32_t has_company; /* a second thread: tickets are drawn */

@@ -27,6 +27,7 @@ enum {
 	XSAVE_HEADER = 64,
 };
 #define SLOT_LEN (SLOT_SIZE + WIRE_SHADOW_SIZE + GUARD)
+#define MAP_LEN	 (WIRE_SHADOW_SIZE + GUARD)
 
 /* The engine in hark itself is not in an image: no rip is in there. */
 extern const uint8_t hark_entry[1], hark_image_end[1];
@@ -36,7 +37,11 @@ const uint8_t hark_entry[1], hark_image_end[1];
 
 static __thread struct replay *running;
 
-static void caught(int sig, siginfo_t *info, void *context)
+void replay_caught(int sig, siginfo_t *info, void *context);
+void replay_caught_entry(int sig, siginfo_t *info, void *context);
+
+/* Called by replay_caught_entry, when fs is the host's. */
+void replay_caught(int sig, siginfo_t *info, void *context)
 {
 	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uint64_t rip = (uint64_t)g[REG_RIP];
@@ -58,7 +63,7 @@ static int catch_faults(void)
 	enum { STACK = 64 << 10 };
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 	static __thread void *stack;
-	struct sigaction act = {.sa_sigaction = caught,
+	struct sigaction act = {.sa_sigaction = replay_caught_entry,
 				.sa_flags =
 				    SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
 	stack_t alt = {.ss_size = STACK};
@@ -213,6 +218,9 @@ void replay_free(struct replay *r)
 	free_engine(r->e);
 	if (r->slot != NULL)
 		munmap(r->slot, SLOT_LEN);
+	if (r->map != NULL)
+		munmap(r->map, MAP_LEN);
+	free((void *)r->observe.stops);
 	free(r->nears);
 	free(r->starts);
 	free(r->pages);
@@ -239,12 +247,104 @@ uint8_t *replay_shadow(struct replay *r)
 void replay_clear_shadow(struct replay *r)
 {
 	madvise(r->slot + SLOT_SIZE, SLOT_LEN - SLOT_SIZE, MADV_DONTNEED);
+	if (r->map != NULL)
+		madvise(r->map, MAP_LEN, MADV_DONTNEED);
+}
+
+/* -- Observers ------------------------------------------------------------- */
+
+static int map_touches(struct replay *r)
+{
+	void *at;
+
+	if (r->map != NULL)
+		return 0;
+	at = mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -1;
+	madvise(at, MAP_LEN, MADV_NOHUGEPAGE);
+	r->map = at;
+	return 0;
+}
+
+static int sees_the_same(const struct observe *a, const struct observe *b)
+{
+	return a->touches == b->touches && a->n_windows == b->n_windows &&
+	       memcmp(a->windows, b->windows,
+		      a->n_windows * sizeof a->windows[0]) == 0;
+}
+
+static void forget_stops(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->observe.n_stops; i++)
+		replay_forget_code(r, r->observe.stops[i],
+				   r->observe.stops[i] + 1);
+}
+
+int replay_observe(struct replay *r, const struct observe *o)
+{
+	static const struct observe nobody;
+	struct observe next = o != NULL ? *o : nobody;
+	uint64_t *stops = NULL;
+
+	if (next.touches != 0 && map_touches(r) < 0)
+		return -1;
+	if (next.n_stops > 0) {
+		stops = malloc(next.n_stops * sizeof *stops);
+		if (stops == NULL)
+			return -1;
+		memcpy(stops, next.stops, next.n_stops * sizeof *stops);
+	}
+	next.stops = stops;
+	if (!sees_the_same(&r->observe, &next))
+		replay_empty(r);
+	forget_stops(r);
+	free((void *)r->observe.stops);
+	r->observe = next;
+	forget_stops(r);
+	r->e->observe =
+	    next.touches != 0 || next.n_windows != 0 || next.n_stops != 0
+		? &r->observe
+		: NULL;
+	return 0;
+}
+
+const uint8_t *replay_touched(const struct replay *r)
+{
+	return r->map;
+}
+
+void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark)
+{
+	uint32_t at = index + OBSERVE_SKEW;
+	uint64_t room = WIRE_SHADOW_SIZE - at;
+
+	memset(r->map + at, mark, len < room ? len : room);
+	if (len > room)
+		memset(r->map, mark, len - room);
+}
+
+void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
+		 uint32_t len)
+{
+	memcpy(replay_shadow(r) + index, bytes, len);
+	if (r->observe.touches != 0)
+		replay_mark(r, index, len, 0xff);
+}
+
+void replay_forget(struct replay *r, uint32_t index, uint32_t len)
+{
+	if (r->map != NULL)
+		replay_mark(r, index, len, 0);
 }
 
 void replay_begin(struct replay *r)
 {
 	struct vcpu *v = r->v;
 
+	__asm__ volatile("rdfsbase %0" : "=r"(v->host_fs));
+	v->map = r->observe.touches != 0 ? (uint64_t)r->map : v->host_fs;
 	running = r;
 	memcpy(v->gpr, r->state.gpr, sizeof v->gpr);
 	v->rflags = (r->state.rflags & 0x240cd5) | 0x202;

@@ -11,6 +11,7 @@
 #ifndef ENGINE_REPLAY_H
 #define ENGINE_REPLAY_H
 
+#include "engine/observe.h"
 #include "wire/record.h"
 
 #include <stdint.h>
@@ -51,6 +52,8 @@ enum replay_stop {
 	REPLAY_FAULT,  /* the CPU refused the instruction (it divides by zero,
 			* say): the log should have stopped here */
 	REPLAY_TIME,   /* the limit was reached */
+	REPLAY_BREAK,  /* at one of the observer's stops */
+	REPLAY_WATCH,  /* pc touches one of the observer's windows, perhaps */
 };
 
 /* Runs to (count, pc). At once, if it is there already. Otherwise stops where
@@ -66,6 +69,24 @@ struct replay_fill {
 };
 unsigned replay_run_fills(struct replay *r, const struct replay_fill *fills,
 			  unsigned n, enum replay_stop *stop);
+/* Runs until the count is this: to the first instruction of it. */
+enum replay_stop replay_arrive(struct replay *r, uint64_t count);
+/* One instruction (of a repeated one: a part), whatever the observer wants.
+ * REPLAY_THERE: it was done. */
+enum replay_stop replay_step(struct replay *r);
+
+/* Who looks on from here on; NULL: nobody. Stops are not met where a run
+ * begins. */
+int replay_observe(struct replay *r, const struct observe *o);
+/* What was touched since the shadow was cleared: one byte each, 0xff, at the
+ * shadow's index plus OBSERVE_SKEW (modulo 2^32). NULL: nobody has asked. */
+const uint8_t *replay_touched(const struct replay *r);
+/* What the log says of memory: into the shadow; it counts as touched. */
+void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
+		 uint32_t len);
+/* It is not what the shadow says any more, and nobody knows what. */
+void replay_forget(struct replay *r, uint32_t index, uint32_t len);
+
 /* Also stops (REPLAY_TIME) after about this many counts; 0: never. */
 void replay_limit(struct replay *r, uint64_t counts);
 /* Instructions executed since the last call of this, if counted. */

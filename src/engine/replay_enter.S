@@ -27,7 +27,7 @@
 	pop %rbx
 	.endm
 
-/* gs and the extended registers (of the mask in reg) are the program's from
+/* gs, fs and the extended registers (of the mask in reg) are the program's from
  * here on; its vcpu is in rdi. Spoils rax, rdx. */
 	.macro become_program reg
 	lea SLOT_SIZE(%rdi), %rax
@@ -36,6 +36,8 @@
 	mov \reg, %rdx
 	shr $32, %rdx
 	xrstor64 SLOT_TAPE(%rdi)
+	mov %gs:VCPU_MAP, %rax
+	wrfsbase %rax
 	.endm
 
 /* And here the host's again. Its mxcsr is at (%rsp), the mask at 8(%rsp).
@@ -49,6 +51,8 @@
 	fninit
 	ldmxcsr (%rsp)
 	vzeroupper
+	mov %gs:VCPU_HOST, %rax
+	wrfsbase %rax
 	xor %eax, %eax
 	wrgsbase %rax
 	.endm
@@ -125,5 +129,16 @@ function replay_cross_leave
 	pop_kept
 	ret
 	.size replay_cross_leave, . - replay_cross_leave
+
+/* A signal: C wants the host's fs. Whoever was interrupted in the program is
+ * not gone back to. */
+function replay_caught_entry
+	rdgsbase %rax
+	test %rax, %rax
+	jz 1f
+	mov %gs:VCPU_HOST, %rax
+	wrfsbase %rax
+1:	jmp replay_caught
+	.size replay_caught_entry, . - replay_caught_entry
 
 	.section .note.GNU-stack, "", @progbits

@@ -51,6 +51,8 @@ static int run_to(struct replay *r, const struct replay_fill *f)
 	struct vcpu *v = r->v;
 	uint64_t now;
 
+	if (r->observe.n_stops != 0)
+		return 0;
 	while ((now = vcpu_count(v)) != f->count || v->pc != f->pc) {
 		v->enter = entry_for(r, f, now);
 		if (v->enter == 0)
@@ -71,8 +73,14 @@ static void fill_in(struct replay *r, const struct replay_fill *f)
 {
 	uint8_t *to = r->slot + SLOT_SIZE + f->index;
 	const uint8_t *from = f->bytes;
-	uint64_t len = f->len;
+	uint8_t *mark = r->map + (uint32_t)(f->index + OBSERVE_SKEW);
+	uint64_t len = f->len, marks = len;
 
+	if (r->observe.touches != 0)
+		__asm__ volatile("rep stosb"
+				 : "+D"(mark), "+c"(marks)
+				 : "a"(0xff)
+				 : "memory");
 	if (len == WIRE_GRANULE) {
 		__builtin_memcpy(to, from, WIRE_GRANULE);
 		return;

@@ -42,6 +42,9 @@ struct replay {
 	uint32_t has_left; /* replay_loop: a block was left, and why is not
 			    * dealt with */
 	uint32_t was_near; /* it was one of nears */
+	uint32_t arrives;  /* any pc of the count will do */
+	uint8_t *map;	   /* owned: what was touched; NULL: not asked for */
+	struct observe observe; /* its stops are owned */
 };
 
 /* -- replay.c -- */
@@ -49,6 +52,8 @@ struct replay {
 /* Registers into the vcpu, and back; faults end the run meanwhile. */
 void replay_begin(struct replay *r);
 void replay_end(struct replay *r);
+/* Of the map of what was touched. */
+void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark);
 
 /* -- replay_code.c -- */
 

@@ -47,15 +47,49 @@ static int leave_indirect(struct replay *r)
 	return -1;
 }
 
+static void touch(struct replay *r, uint64_t from, uint64_t to, unsigned size)
+{
+	uint64_t low = from < to ? from : to + size;
+	uint64_t len = from < to ? to - from : from - to;
+
+	replay_mark(r, (uint32_t)(low + WIRE_SHADOW_SKEW), len, 0xff);
+}
+
+/* What a part of it has touched, by how far its registers have come. */
+static void touch_string(struct replay *r, const uint8_t *code, unsigned have,
+			 uint64_t rsi, uint64_t rdi)
+{
+	const struct vcpu *v = r->v;
+	unsigned touches = r->observe.touches;
+	struct x86_insn x;
+	unsigned size, stores;
+
+	if (x86_decode(code, have, &x) != X86_OK)
+		return;
+	size = x.opcode & 1 ? (x.rex & 8	       ? 8
+			       : x.prefixes & X86_P_66 ? 2
+						       : 4)
+			    : 1;
+	stores = (x.opcode & 0xfe) == 0xa4 || (x.opcode & 0xfe) == 0xaa;
+	if (v->gpr[X86_RSI] != rsi && touches & OBSERVE_LOADS)
+		touch(r, rsi, v->gpr[X86_RSI], size);
+	if (v->gpr[X86_RDI] != rdi &&
+	    touches & (stores ? OBSERVE_STORES : OBSERVE_LOADS))
+		touch(r, rdi, v->gpr[X86_RDI], size);
+}
+
 static int leave_string(struct replay *r)
 {
+	struct vcpu *v = r->v;
 	uint8_t code[X86_MAX_LEN];
-	unsigned have = r->fetch(r->ctx, r->v->pc, code, sizeof code);
-	uint64_t pc = r->v->pc;
+	unsigned have = r->fetch(r->ctx, v->pc, code, sizeof code);
+	uint64_t pc = v->pc, rsi = v->gpr[X86_RSI], rdi = v->gpr[X86_RDI];
 
-	if (string_do(r->v, code, have) < 0)
+	if (string_do(v, code, have) < 0)
 		return REPLAY_STATE;
-	r->counted += r->v->pc != pc;
+	if (r->observe.touches != 0)
+		touch_string(r, code, have, rsi, rdi);
+	r->counted += v->pc != pc;
 	return -1;
 }
 
@@ -82,6 +116,10 @@ static int leave(struct replay *r, int near)
 		return REPLAY_RESULT;
 	case EXIT_TRAP:
 		return REPLAY_FAULT;
+	case EXIT_BREAK:
+		return REPLAY_BREAK;
+	case EXIT_WATCH:
+		return REPLAY_WATCH;
 	default:
 		return REPLAY_STATE;
 	}
@@ -120,7 +158,13 @@ static int cross(struct replay *r, uint64_t now, uint64_t count, uint64_t pc)
 	uint32_t number;
 
 	r->was_near = now == count;
-	number = r->was_near ? replay_near_block(r, pc) : replay_start_block(r);
+	if (r->observe.n_stops != 0 && observe_is_stop(&r->observe, v->pc)) {
+		r->was_near = 1; /* over it */
+		number = replay_near_block(r, now == count ? pc : 1);
+	} else {
+		number = r->was_near ? replay_near_block(r, pc)
+				     : replay_start_block(r);
+	}
 	if (number == 0)
 		return 0;
 	vcpu_set_budget(v, distance(r, now, count));
@@ -147,18 +191,30 @@ static enum replay_stop stopped(struct replay *r, enum replay_stop why,
 	return v->pc == pc ? REPLAY_THERE : why;
 }
 
+/* Stops are not met where the run begins: then the first block is one that
+ * ends behind its first instruction. */
+static int is_stop(const struct replay *r, uint64_t begun, uint64_t begun_pc)
+{
+	const struct vcpu *v = r->v;
+
+	return r->observe.n_stops != 0 && observe_is_stop(&r->observe, v->pc) &&
+	       (v->pc != begun_pc || vcpu_count(v) != begun);
+}
+
 /* If .has_left, goes on from there. */
 static enum replay_stop run(struct replay *r, uint64_t count, uint64_t pc)
 {
 	struct vcpu *v = r->v;
-	uint64_t begun = vcpu_count(v);
+	uint64_t begun = vcpu_count(v), begun_pc = r->has_left ? 0 : v->pc;
 
 	for (;;) {
 		uint64_t now = vcpu_count(v);
 		int why;
 
 		if (!r->has_left) {
-			if (now == count && v->pc == pc)
+			if (is_stop(r, begun, begun_pc))
+				return REPLAY_BREAK;
+			if (now == count && (v->pc == pc || r->arrives))
 				return REPLAY_THERE;
 			if (now > count)
 				return REPLAY_PAST;
@@ -182,6 +238,46 @@ enum replay_stop replay_run(struct replay *r, uint64_t count, uint64_t pc)
 	stop = run(r, count, pc);
 	replay_end(r);
 	return stop;
+}
+
+enum replay_stop replay_arrive(struct replay *r, uint64_t count)
+{
+	const uint64_t nowhere = UINT64_MAX;
+	enum replay_stop stop;
+
+	if (r->count >= count)
+		return r->count == count ? REPLAY_THERE : REPLAY_PAST;
+	replay_begin(r);
+	r->arrives = 1;
+	stop = run(r, count, nowhere);
+	r->arrives = 0;
+	replay_end(r);
+	return stop;
+}
+
+enum replay_stop replay_step(struct replay *r)
+{
+	struct vcpu *v = r->v;
+	uint8_t code[X86_MAX_LEN];
+	struct x86_insn x;
+	uint32_t number;
+	int why;
+
+	replay_begin(r);
+	number = r->fetch(r->ctx, v->pc, code, sizeof code);
+	why = REPLAY_CODE;
+	if (x86_decode(code, number, &x) == X86_OK) {
+		number = replay_near_block(r, v->pc + x.len);
+		if (number != 0) {
+			vcpu_set_budget(v, 0);
+			v->enter = cache_block(r->e->cache, number)->plain;
+			replay_enter(v, r->mask);
+			r->was_near = 1;
+			why = leave(r, 1);
+		}
+	}
+	replay_end(r);
+	return why < 0 ? REPLAY_THERE : (enum replay_stop)why;
 }
 
 static unsigned run_loop(struct replay *r, const struct replay_fill *fills,
@@ -212,7 +308,7 @@ unsigned replay_run_fills(struct replay *r, const struct replay_fill *fills,
 		*stop = run(r, f->count, f->pc);
 		if (*stop != REPLAY_THERE)
 			break;
-		memcpy(replay_shadow(r) + f->index, f->bytes, f->len);
+		replay_fill(r, f->index, f->bytes, f->len);
 		i++;
 	}
 	replay_end(r);

@@ -26,6 +26,7 @@
  * T3  A rel32 that will be patched lies in one aligned word. */
 #include "engine/translate_priv.h"
 
+#include "engine/observe.h"
 #include "engine/space.h"
 #include "engine/tape.h"
 #include "x86/live.h"
@@ -762,6 +763,14 @@ static void look(struct work *w, struct plan *plan)
 	w->wants_flags = e->flags & WIRE_RUN_RECORD && w->flags_live[0] != 0;
 }
 
+/* It is to be left at once. */
+static void put_stop(struct work *w)
+{
+	piece_begin(w);
+	put_leave(w, w->g->pc, EXIT_BREAK);
+	piece_end(w, 0);
+}
+
 uint32_t translate(struct engine *e, const struct translate_how *how)
 {
 	struct guest_block g;
@@ -772,6 +781,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 			 .lonely = how->lonely};
 	struct block_how form = {.limit = how->limit,
 				 .stop = how->stop,
+				 .observe = e->observe,
 				 .flags = block_flags(e, how),
 				 .fetch = e->fetch,
 				 .ctx = e->fetch_ctx};
@@ -801,7 +811,10 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	plain = emit_pc(&w.hot);
 	if (how->kind == BLOCK_CHECKED || w.epoch != 0)
 		put_code_check(&w, how->kind == BLOCK_CHECKED);
-	put_all(&w);
+	if (!how->lonely && e->observe && observe_is_stop(e->observe, how->pc))
+		put_stop(&w);
+	else
+		put_all(&w);
 	b = finish(&w, how->pc, &number);
 	if (!b || (how->kind == BLOCK_CHECKED && keep_bytes(e->cache, b, &g)))
 		return 0;

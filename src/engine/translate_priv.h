@@ -4,13 +4,15 @@
  *	translate_live.c   what the program will still look at
  *	translate_fresh.c  code that may have changed
  *	mirror.c     memory operands of a program that is recorded
- *	alone.c	     memory operands of one that is replayed */
+ *	alone.c	     memory operands of one that is replayed
+ *	alone_observe.c    and looked at */
 #ifndef ENGINE_TRANSLATE_PRIV_H
 #define ENGINE_TRANSLATE_PRIV_H
 
 #include "engine/block.h"
 #include "engine/plan.h"
 #include "engine/translate.h"
+#include "engine/ways.h"
 #include "wire/record.h"
 #include "x86/emit.h"
 
@@ -124,6 +126,12 @@ void put_give_back(struct work *w);
 void put_settle_flags(struct work *w, unsigned live);
 /* A piece begins: what is borrowed is so still. */
 void point_borrowed(struct work *w);
+
+/* alone_observe.c: before a replayed instruction, what it touches. `at`: from
+ * rsp. */
+void put_observed(struct work *w, enum way way);
+void put_observed_operand(struct work *w);
+void put_stack_access(struct work *w, int64_t at, unsigned how);
 
 /* alone.c: the same, replayed. */
 void put_alone(struct work *w);

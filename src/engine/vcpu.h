@@ -58,7 +58,9 @@
 #define VCPU_LINE   VCPU_GS_AT(392)
 #define VCPU_TICKET VCPU_GS_AT(400)
 #define VCPU_AFTER  VCPU_GS_AT(408)
-#define VCPU_CELLS  VCPU_GS_AT(416)
+#define VCPU_HOST   VCPU_GS_AT(416)
+#define VCPU_MAP    VCPU_GS_AT(424)
+#define VCPU_CELLS  VCPU_GS_AT(432)
 
 #ifndef __ASSEMBLER__
 
@@ -86,6 +88,8 @@ enum vcpu_exit {
 	EXIT_STRING,   /* .pc: a string instruction, to be done */
 	EXIT_TRAP,     /* .pc: one that does not go on (replay) */
 	EXIT_DEAD,     /* as EXIT_BUDGET; the status flags mean nothing */
+	EXIT_BREAK,    /* .pc: somebody wants to look (replay: observe.h) */
+	EXIT_WATCH,    /* .pc: likewise, at what it touches */
 	EXIT_MAX
 };
 
@@ -140,10 +144,11 @@ struct vcpu {
 	uint64_t saved_flags; /* as lahf and seto put them into ah, al */
 	uint64_t saved_rax;   /* for a moment */
 	/* Of a locked instruction (mirror_order.c): */
-	uint64_t lines;	 /* the process's counters */
-	uint64_t line;	 /* its own, as an address */
-	uint64_t ticket; /* that was drawn */
-	uint64_t after;	 /* what the line says if nobody else was there */
+	uint64_t lines;	       /* the process's counters */
+	uint64_t line;	       /* its own, as an address */
+	uint64_t ticket;       /* that was drawn */
+	uint64_t after;	       /* what the line says if nobody else was there */
+	uint64_t host_fs, map; /* replay: what fs is outside, and inside */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -221,6 +226,8 @@ VCPU_AT(lines, VCPU_LINES);
 VCPU_AT(line, VCPU_LINE);
 VCPU_AT(ticket, VCPU_TICKET);
 VCPU_AT(after, VCPU_AFTER);
+VCPU_AT(host_fs, VCPU_HOST);
+VCPU_AT(map, VCPU_MAP);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 

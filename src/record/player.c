@@ -34,23 +34,6 @@ static uint64_t read_number(const struct recording *r, const char *key)
 	return value == NULL ? 0 : strtoull(value, NULL, 10);
 }
 
-/* META has a line xstate_N=OFFSET,SIZE for each component. */
-static void read_layout(const struct recording *r, struct xstate_layout *out)
-{
-	char key[16];
-
-	xstate_layout_here(out);
-	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++) {
-		const char *value;
-
-		fmt_text(key, sizeof key, "xstate_%u", i);
-		value = recording_meta(r, key);
-		value = value == NULL ? NULL : strchr(value, ',');
-		if (value != NULL)
-			out->size[i] = (uint16_t)strtoul(value + 1, NULL, 10);
-	}
-}
-
 int player_new(struct recording *r, int counts_instructions,
 	       struct player **out, struct hark_err *err)
 {
@@ -59,7 +42,7 @@ int player_new(struct recording *r, int counts_instructions,
 	if (p == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	p->r = r;
-	read_layout(r, &p->layout);
+	xstate_layout_of(r, &p->layout);
 	p->key_every = read_number(r, "key_every");
 	p->cpu = replay_new(fetch, p);
 	if (p->cpu == NULL) {

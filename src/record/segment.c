@@ -306,7 +306,7 @@ static int apply_here(struct segment *s, const struct record_event *e,
 	switch (e->type) {
 	case WIRE_REC_GRANULE:
 	case WIRE_REC_BYTES:
-		memcpy(replay_shadow(s->cpu) + e->index, e->bytes, e->len);
+		replay_fill(s->cpu, (uint32_t)e->index, e->bytes, e->len);
 		return 0;
 	case WIRE_REC_RESULT:
 		return apply_result(s, e, err);

@@ -5,6 +5,7 @@
 #include "record/stream.h"
 
 #include <cpuid.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Offsets in what fxsave stores. */
@@ -42,6 +43,23 @@ void xstate_layout_here(struct xstate_layout *out)
 		__cpuid_count(0xd, i, a, b, c, d);
 		if ((c & 1) == 0) /* not one of the system's own */
 			out->size[i] = (uint16_t)a;
+	}
+}
+
+/* META has a line xstate_N=OFFSET,SIZE for each component. */
+void xstate_layout_of(const struct recording *r, struct xstate_layout *out)
+{
+	char key[16];
+
+	xstate_layout_here(out);
+	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++) {
+		const char *value;
+
+		fmt_text(key, sizeof key, "xstate_%u", i);
+		value = recording_meta(r, key);
+		value = value == NULL ? NULL : strchr(value, ',');
+		if (value != NULL)
+			out->size[i] = (uint16_t)strtoul(value + 1, NULL, 10);
 	}
 }
 

@@ -8,6 +8,8 @@
 #ifndef RECORD_XSTATE_H
 #define RECORD_XSTATE_H
 
+#include "record/recording.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +22,8 @@ struct xstate_layout {
 
 /* As CPUID tells. */
 void xstate_layout_here(struct xstate_layout *out);
+/* As a recording tells. */
+void xstate_layout_of(const struct recording *r, struct xstate_layout *out);
 
 /* 0, or -1 if these cannot be extended registers of this layout. */
 int xstate_check(const struct xstate_layout *l, const uint8_t *bytes,

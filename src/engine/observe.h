@@ -1,0 +1,50 @@
+/* engine/observe.h - who looks on while a recorded thread runs again.
+ *
+ * Stops end blocks; a thread that comes to one leaves before it is executed
+ * (EXIT_BREAK). Windows are ranges of the shadow's index; an instruction that
+ * touches one is left before it is executed (EXIT_WATCH), and whoever sees to
+ * it finds out what it touches. Touches mark every byte that is loaded or
+ * stored, in a map: 0xff at the shadow's index plus OBSERVE_SKEW, modulo 2^32.
+ * (Without a skew the processor takes the load for one of what was just stored
+ * to the map: docs/decisions.md has it of the shadow.)
+ *
+ * Blocks that were made for one step (lonely) ignore stops and windows. All of
+ * it is only for replay; pure. */
+#ifndef ENGINE_OBSERVE_H
+#define ENGINE_OBSERVE_H
+
+#include <stdint.h>
+
+enum { OBSERVE_WINDOWS = 8, OBSERVE_SKEW = 0x2840 };
+
+enum { OBSERVE_LOADS = 1, OBSERVE_STORES = 2 };
+
+struct observe_window {
+	uint32_t index, len;
+	uint32_t on; /* OBSERVE_* */
+};
+
+struct observe {
+	const uint64_t *stops; /* borrowed; ascending */
+	uint32_t n_stops;
+	uint32_t touches; /* OBSERVE_*: fs is the map */
+	uint32_t n_windows;
+	struct observe_window windows[OBSERVE_WINDOWS];
+};
+
+static inline int observe_is_stop(const struct observe *o, uint64_t pc)
+{
+	uint32_t low = 0, high = o->n_stops;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (o->stops[middle] < pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < o->n_stops && o->stops[low] == pc;
+}
+
+#endif

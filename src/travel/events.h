@@ -1,0 +1,47 @@
+/* travel/events.h - what a recorded thread says, from any of its key frames on.
+ *
+ * The records of a thread, one by one, over the borders of segments. Hosted. */
+#ifndef TRAVEL_EVENTS_H
+#define TRAVEL_EVENTS_H
+
+#include "engine/replay.h"
+#include "record/recording.h"
+#include "record/stream.h"
+
+enum { EVENTS_FILLS = 64 };
+
+/* Callers allocate it; the fields are its own. */
+struct events {
+	struct recording *r;	     /* borrowed */
+	unsigned segment;	     /* that is read */
+	unsigned end;		     /* behind the thread's last */
+	struct recording_stream *in; /* owned */
+	struct record_stream records;
+	struct record_event next;
+	int has_next;
+	/* Fills that were read ahead, and come before next. */
+	unsigned first, n;
+	struct replay_fill fills[EVENTS_FILLS];
+	uint8_t bytes[EVENTS_FILLS][WIRE_GRANULE];
+	struct record_event fill; /* the first of them */
+};
+
+/* The first record is then the KEY of segment i (a START is passed over); `end`
+ * is behind the thread's last segment. */
+int events_open(struct events *e, struct recording *r, unsigned i, unsigned end,
+		struct hark_err *err);
+void events_close(struct events *e);
+/* The next one, which stays: 1; 0: there are no more; -1: damaged. Its bytes
+ * live until events_pass. */
+int events_peek(struct events *e, const struct record_event **out,
+		struct hark_err *err);
+/* It is done with. */
+void events_pass(struct events *e);
+/* If fills of the shadow come next: as many as there are below this count (or
+ * as is convenient), for replay_run_fills. They stay; those that are done with
+ * are to be passed. */
+int events_fills(struct events *e, uint64_t count,
+		 const struct replay_fill **out, unsigned *n,
+		 struct hark_err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* travel/walker.h - one recorded thread, at a moment that can be chosen.
+ *
+ * Forwards it runs, from where it is or from a key frame before; there is no
+ * other way. Its shadow and what was touched of it are those since the last key
+ * frame. Hosted. */
+#ifndef TRAVEL_WALKER_H
+#define TRAVEL_WALKER_H
+
+#include "engine/observe.h"
+#include "engine/replay.h"
+#include "record/recording.h"
+
+struct walker; /* opaque */
+
+/* Of threads that are there: segments [first, end) of the recording. */
+int walker_new(struct recording *r, unsigned first, unsigned end,
+	       struct walker **out, struct hark_err *err);
+void walker_free(struct walker *w);
+
+/* Where it is: `step` instructions beyond the first one of its count. */
+struct walker_place {
+	uint64_t count, step, pc;
+};
+
+/* Asked now and then during long runs. Not 0: it is given up (HARK_ETIME), and
+ * the walker is nowhere until it is sent somewhere. */
+typedef int walker_ask(void *ctx);
+void walker_on_ask(struct walker *w, walker_ask *f, void *ctx);
+
+/* To a moment: 0; 1: its life ends before that, and it is there. */
+int walker_goto(struct walker *w, uint64_t count, uint64_t step,
+		struct hark_err *err);
+/* To the beginning of segment i. */
+int walker_goto_segment(struct walker *w, unsigned i, struct hark_err *err);
+/* To where the instruction at pc is about to be executed, in this count. */
+int walker_goto_pc(struct walker *w, uint64_t count, uint64_t pc,
+		   struct hark_err *err);
+/* The instruction: 0; 1: there is none, its life (or the file) ends here. */
+int walker_step(struct walker *w, struct hark_err *err);
+/* Where it is. A run leaves it where only count and pc are known; then it walks
+ * there once more to know the step. */
+int walker_place(struct walker *w, struct walker_place *out,
+		 struct hark_err *err);
+uint64_t walker_count(const struct walker *w);
+uint64_t walker_pc(const struct walker *w);
+unsigned walker_segment(const struct walker *w);
+
+/* Who looks on (touches are always marked). */
+int walker_observe(struct walker *w, const struct observe *o,
+		   struct hark_err *err);
+
+enum walker_stop {
+	WALKER_THERE, /* at the count, or at the end of the segment */
+	WALKER_BREAK, /* at a stop */
+	WALKER_WATCH, /* what is next touches a window, perhaps */
+	WALKER_CALL,  /* a system call is next, or a signal: if asked for */
+	WALKER_SIGNAL,
+	WALKER_END, /* its life ends here */
+};
+/* On to the first instruction of a count, but not beyond the next key frame;
+ * unless something else comes first. `calls`: system calls and signals are
+ * something. */
+int walker_run(struct walker *w, uint64_t count, int calls,
+	       enum walker_stop *out, struct hark_err *err);
+
+/* The state at this moment, by index of the shadow. */
+const struct wire_rec_state *walker_state(const struct walker *w);
+uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX]);
+const uint8_t *walker_shadow(const struct walker *w);
+const uint8_t *walker_touched(const struct walker *w);
+/* Code at pc, as it was then. */
+unsigned walker_code(struct walker *w, uint64_t pc, uint8_t *to, unsigned len);
+/* The signal that is about to be delivered, or that it died of; 0: none. */
+int walker_signal(struct walker *w, uint8_t siginfo[128]);
+
+#endif
