@@ -380,6 +380,7 @@ void tape_call(struct vcpu *v, int64_t answer)
 	t->last_tsc = now;
 	put_end(&t->ring, at);
 	order_kernel(v, v->pc + SYSCALL);
+	code_call(v, nr, answer);
 	put_input(v, nr, answer);
 }
 

@@ -190,7 +190,9 @@ void tape_map(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
 				   .end = start + len,
 				   .offset = offset,
 				   .prot = (uint32_t)prot,
-				   .flags = (uint32_t)flags};
+				   .flags = (uint32_t)flags,
+				   .count = vcpu_count(v),
+				   .thread = v->tape->thread};
 	char path[PATH_SIZE];
 	uint32_t path_len = path_of(fd, path, sizeof path);
 	uint8_t *at;
@@ -215,14 +217,71 @@ void tape_unmap(struct vcpu *v, uint64_t start, uint64_t len)
 {
 	struct engine *e = v->engine;
 	struct tapes *p = e->tapes;
-	const uint64_t range[2] = {start, start + len};
+	const struct wire_rec_unmap range = {.start = start,
+					     .end = start + len,
+					     .count = vcpu_count(v),
+					     .thread = v->tape->thread};
 	uint8_t *at;
 
 	engine_lock(&e->lock);
 	at = put_begin(e, &p->ring, WIRE_REC_UNMAP, 0, sizeof range);
 	if (at)
-		put_end(&p->ring, put_bytes(at, range, sizeof range));
+		put_end(&p->ring, put_bytes(at, &range, sizeof range));
 	engine_unlock(&e->lock);
+}
+
+static void map_memory(struct vcpu *v, uint64_t start, uint64_t end,
+		       uint64_t prot, uint64_t flags)
+{
+	struct engine *e = v->engine;
+	struct tapes *p = e->tapes;
+	struct wire_rec_map map = {.start = start,
+				   .end = end,
+				   .prot = (uint32_t)prot,
+				   .flags = (uint32_t)flags,
+				   .count = vcpu_count(v),
+				   .thread = v->tape->thread};
+	uint8_t *at;
+
+	engine_lock(&e->lock);
+	map.serial = p->serial;
+	at = put_begin(e, &p->ring, WIRE_REC_MAP, 0, sizeof map);
+	if (at)
+		put_end(&p->ring, put_bytes(at, &map, sizeof map));
+	engine_unlock(&e->lock);
+}
+
+/* The end of the heap is here now. */
+static void move_break(struct vcpu *v, uint64_t to)
+{
+	struct tapes *p = v->engine->tapes;
+	uint64_t from = __atomic_exchange_n(&p->brk, to, __ATOMIC_RELAXED);
+
+	if (from != 0 && to > from)
+		map_memory(v, from, to, SYS_PROT_READ | SYS_PROT_WRITE,
+			   SYS_MAP_ANONYMOUS);
+	if (from != 0 && to < from)
+		tape_unmap(v, to, from - to);
+}
+
+void code_call(struct vcpu *v, int64_t nr, int64_t answer)
+{
+	enum { NR_MMAP = 9, NR_BRK = 12, NR_MREMAP = 25 };
+	const uint64_t *g = v->gpr;
+	uint64_t start = (uint64_t)answer, len = g[6] + PAGE - 1;
+
+	if (sys_failed(answer))
+		return;
+	len &= ~(uint64_t)(PAGE - 1);
+	if (nr == NR_MMAP && g[10] & SYS_MAP_ANONYMOUS)
+		map_memory(v, start, start + len, g[2], g[10]);
+	if (nr == NR_BRK)
+		move_break(v, start);
+	if (nr == NR_MREMAP) { /* rdi: old, rsi: its length, rdx: the new one */
+		tape_unmap(v, g[7], len);
+		map_memory(v, start, start + g[2],
+			   SYS_PROT_READ | SYS_PROT_WRITE, 0);
+	}
 }
 
 /* -- Processes ------------------------------------------------------------- */

@@ -51,6 +51,7 @@ struct tapes {
 	uint32_t n_slots, pad;
 	struct bytes store; /* owned: the pages */
 	uint64_t lines;	    /* owned: collect_order.c */
+	uint64_t brk;	    /* the end of the heap; 0: not known yet */
 	/* Where xsave puts components: asking the CPU takes it long. */
 	uint32_t xstate_size[64], xstate_at[64];
 };
@@ -73,6 +74,11 @@ enum { POSITION_MAX = 20, VARINT_MAX = 10 };
 uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count, uint64_t pc);
 
 uint64_t put_now_ns(void);
+
+/* -- collect_code.c -- */
+
+/* A system call that may have mapped memory. */
+void code_call(struct vcpu *v, int64_t nr, int64_t answer);
 
 /* -- collect_order.c -- */
 

@@ -265,8 +265,7 @@ static const char *read_unmap(struct record_stream *s, struct cursor *c,
 			      struct record_event *e)
 {
 	(void)s;
-	e->unmap.start = take_number(c, 8);
-	e->unmap.end = take_number(c, 8);
+	take_into(c, &e->unmap, sizeof e->unmap);
 	return e->unmap.start > e->unmap.end ? "it ends before it begins"
 					     : NULL;
 }

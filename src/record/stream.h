@@ -69,9 +69,7 @@ struct record_event {
 			uint64_t serial, address;
 		} code;
 		struct wire_rec_map map;
-		struct {
-			uint64_t start, end;
-		} unmap;
+		struct wire_rec_unmap unmap;
 	};
 };
 

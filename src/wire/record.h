@@ -85,7 +85,7 @@ enum wire_record_type {
 	WIRE_REC_PROCESS = 16, /* struct wire_rec_process */
 	WIRE_REC_CODE,	       /* serial: varint, address: 8 bytes, the code */
 	WIRE_REC_MAP,	       /* struct wire_rec_map, path */
-	WIRE_REC_UNMAP,	       /* start: 8 bytes, end: 8 bytes */
+	WIRE_REC_UNMAP,	       /* struct wire_rec_unmap */
 	WIRE_REC_MAX
 };
 
@@ -175,8 +175,18 @@ struct wire_rec_map {
 	uint64_t serial; /* of code, when it was mapped */
 	uint64_t dev, ino, size, mtime_ns;
 	uint32_t prot, flags;
+	uint64_t count;	 /* of the thread that mapped it, then */
+	uint32_t thread; /* 0: it was there when the recording began */
+	uint32_t pad;
 };
-_Static_assert(sizeof(struct wire_rec_map) == 72, "file layout");
+_Static_assert(sizeof(struct wire_rec_map) == 88, "file layout");
+
+struct wire_rec_unmap {
+	uint64_t start, end;
+	uint64_t count; /* as in MAP */
+	uint32_t thread, pad;
+};
+_Static_assert(sizeof(struct wire_rec_unmap) == 32, "file layout");
 
 /* CODE. Serial numbers ascend in a process's stream, by one or more. A thread
  * at epoch E sees at an address the newest bytes with serial <= E; if there

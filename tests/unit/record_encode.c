@@ -71,8 +71,7 @@ static void put_of_process(struct record_encoder *to,
 		put(to, e->bytes, e->len);
 		break;
 	case WIRE_REC_UNMAP:
-		put_number(to, e->unmap.start, 8);
-		put_number(to, e->unmap.end, 8);
+		put(to, &e->unmap, sizeof e->unmap);
 		break;
 	default:
 		abort();
