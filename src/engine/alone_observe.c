@@ -8,7 +8,7 @@
 #include "engine/observe.h"
 #include "engine/ways.h"
 
-enum { COLD_LEN = 80 };
+enum { COLD_LEN = 128 };
 
 /* -- Marks ----------------------------------------------------------------- */
 

@@ -43,6 +43,7 @@ struct replay {
 			    * dealt with */
 	uint32_t was_near; /* it was one of nears */
 	uint32_t arrives;  /* any pc of the count will do */
+	uint32_t steps;	   /* one instruction, whoever looks on */
 	uint8_t *map;	   /* owned: what was touched; NULL: not asked for */
 	struct observe observe; /* its stops are owned */
 };

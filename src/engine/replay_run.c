@@ -78,6 +78,36 @@ static void touch_string(struct replay *r, const uint8_t *code, unsigned have,
 		touch(r, rdi, v->gpr[X86_RDI], size);
 }
 
+/* Might it? All that it would touch if it went on to its end. */
+static int string_meets_window(struct replay *r, const uint8_t *code,
+			       unsigned have)
+{
+	const struct vcpu *v = r->v;
+	struct x86_insn x;
+	uint64_t len = 8, low[2];
+
+	if (x86_decode(code, have, &x) != X86_OK)
+		return 0;
+	if (x.prefixes & (X86_P_F2 | X86_P_F3))
+		len = v->gpr[X86_RCX] < UINT32_MAX / 16
+			  ? 8 * v->gpr[X86_RCX] + 8
+			  : UINT32_MAX / 2;
+	low[0] = v->gpr[X86_RSI];
+	low[1] = v->gpr[X86_RDI];
+	for (unsigned i = 0; i < r->observe.n_windows; i++)
+		for (unsigned k = 0; k < 2; k++) {
+			const struct observe_window *o = &r->observe.windows[i];
+			uint32_t from = (uint32_t)(low[k] + WIRE_SHADOW_SKEW);
+
+			if (v->rflags & 0x400) /* downwards */
+				from -= (uint32_t)len - 8;
+			if ((uint32_t)(o->index - from) < len ||
+			    (uint32_t)(from - o->index) < o->len)
+				return 1;
+		}
+	return 0;
+}
+
 static int leave_string(struct replay *r)
 {
 	struct vcpu *v = r->v;
@@ -85,6 +115,9 @@ static int leave_string(struct replay *r)
 	unsigned have = r->fetch(r->ctx, v->pc, code, sizeof code);
 	uint64_t pc = v->pc, rsi = v->gpr[X86_RSI], rdi = v->gpr[X86_RDI];
 
+	if (r->observe.n_windows != 0 && !r->steps &&
+	    string_meets_window(r, code, have))
+		return REPLAY_WATCH;
 	if (string_do(v, code, have) < 0)
 		return REPLAY_STATE;
 	if (r->observe.touches != 0)
@@ -272,8 +305,9 @@ enum replay_stop replay_step(struct replay *r)
 			vcpu_set_budget(v, 0);
 			v->enter = cache_block(r->e->cache, number)->plain;
 			replay_enter(v, r->mask);
-			r->was_near = 1;
+			r->was_near = r->steps = 1;
 			why = leave(r, 1);
+			r->steps = 0;
 		}
 	}
 	replay_end(r);

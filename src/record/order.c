@@ -17,6 +17,8 @@ struct order {
 	struct order_turn *turns; /* owned */
 	size_t n, room;
 	uint64_t corrections;
+	uint32_t *before; /* owned: of each segment */
+	unsigned n_before;
 };
 
 /* -- Reading -- */
@@ -85,13 +87,22 @@ static int read_stream(struct order *o, uint32_t thread,
 static int read_threads(struct order *o, struct recording *r, uint32_t process,
 			struct hark_err *err)
 {
-	for (unsigned i = 0; i < recording_n_segments(r); i++) {
+	size_t begun = 0;
+
+	o->n_before = recording_n_segments(r);
+	o->before = calloc(o->n_before + 1, sizeof *o->before);
+	if (o->before == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	for (unsigned i = 0; i < o->n_before; i++) {
 		const struct recording_segment *s = recording_segment(r, i);
 		struct recording_stream *in;
 		int rc;
 
 		if (s->process != process)
 			continue;
+		if (s->is_first)
+			begun = o->n;
+		o->before[i] = (uint32_t)(o->n - begun);
 		if (recording_read_segment(r, i, &in, err) < 0)
 			return -1;
 		rc = read_stream(o, s->thread, in, err);
@@ -294,6 +305,7 @@ void order_free(struct order *o)
 	if (o == NULL)
 		return;
 	free(o->turns);
+	free(o->before);
 	free(o);
 }
 
@@ -355,6 +367,11 @@ size_t order_n_turns(const struct order *o)
 const struct order_turn *order_turn(const struct order *o, size_t i)
 {
 	return &o->turns[i];
+}
+
+uint64_t order_turns_before(const struct order *o, unsigned segment)
+{
+	return segment < o->n_before ? o->before[segment] : 0;
 }
 
 uint64_t order_corrections(const struct order *o)

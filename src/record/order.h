@@ -33,6 +33,9 @@ void order_free(struct order *o);
 /* In their order. */
 size_t order_n_turns(const struct order *o);
 const struct order_turn *order_turn(const struct order *o, size_t i);
+/* How many turns the thread of this segment of the recording had begun before
+ * it. */
+uint64_t order_turns_before(const struct order *o, unsigned segment);
 /* How often tickets said otherwise than clocks. */
 uint64_t order_corrections(const struct order *o);
 

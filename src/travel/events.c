@@ -87,6 +87,9 @@ void events_pass(struct events *e)
 		e->n--;
 		e->first++;
 	} else {
+		e->n_orders += e->next.type == WIRE_REC_ORDER;
+		if (e->next.type == WIRE_REC_KEY)
+			e->n_orders = 0;
 		e->has_next = 0;
 	}
 }

@@ -19,6 +19,7 @@ struct events {
 	struct record_stream records;
 	struct record_event next;
 	int has_next;
+	uint64_t n_orders; /* passed since the segment began */
 	/* Fills that were read ahead, and come before next. */
 	unsigned first, n;
 	struct replay_fill fills[EVENTS_FILLS];

@@ -181,6 +181,42 @@ static int is_fill(const struct record_event *e)
 	return e->type == WIRE_REC_GRANULE || e->type == WIRE_REC_BYTES;
 }
 
+uint64_t walker_turns(struct walker *w)
+{
+	const struct record_event *e;
+	struct hark_err ignored;
+
+	while (events_peek(&w->events, &e, &ignored) > 0 && is_here(w, e) &&
+	       (is_fill(e) || e->type == WIRE_REC_ORDER)) {
+		if (is_fill(e))
+			replay_fill(w->cpu, (uint32_t)e->index, e->bytes,
+				    e->len);
+		events_pass(&w->events);
+	}
+	return w->events.n_orders;
+}
+
+int walker_byte(const struct walker *w, uint64_t address, uint8_t *out)
+{
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+
+	*out = walker_shadow(w)[index];
+	return walker_touched(w)[(uint32_t)(index + OBSERVE_SKEW)] != 0;
+}
+
+/* What the file says of the whole. */
+static int died_of(const struct walker *w, uint8_t siginfo[128])
+{
+	struct recording_facts facts;
+	int32_t signo;
+
+	recording_facts(w->r, &facts);
+	signo = facts.signal > 0 ? facts.signal : 0;
+	memset(siginfo, 0, 128);
+	memcpy(siginfo, &signo, sizeof signo);
+	return signo;
+}
+
 int walker_signal(struct walker *w, uint8_t siginfo[128])
 {
 	const struct record_event *e;
@@ -194,6 +230,8 @@ int walker_signal(struct walker *w, uint8_t siginfo[128])
 			memcpy(&signo, e->siginfo, sizeof signo);
 			return signo;
 		}
+		if (e->type == WIRE_REC_END && e->info == WIRE_END_SIGNAL)
+			return died_of(w, siginfo);
 		if (!is_fill(e) && e->type != WIRE_REC_ORDER)
 			break;
 		if (is_fill(e))
@@ -399,6 +437,35 @@ static int run_over(struct walker *w, const struct record_event *e, int calls,
 	return rc < 0 ? -1 : 0;
 }
 
+int walker_run_segment(struct walker *w, enum walker_stop *out,
+		       struct hark_err *err)
+{
+	const struct record_event *e;
+
+	for (;;) {
+		int rc = run_fills(w, UINT64_MAX, out, err);
+
+		if (rc == 0)
+			rc = events_peek(&w->events, &e, err);
+		else
+			return rc < 0 ? -1 : 0;
+		if (rc < 0 || is_given_up(w, err))
+			return -1;
+		if (rc == 0) {
+			*out = WALKER_END;
+			return 0;
+		}
+		if (e->type == WIRE_REC_KEY) {
+			rc = see_to(w, replay_run(w->cpu, e->count, e->pc), out,
+				    err);
+			return rc < 0 ? -1 : 0;
+		}
+		rc = run_over(w, e, 0, out, err);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+	}
+}
+
 int walker_run(struct walker *w, uint64_t count, int calls,
 	       enum walker_stop *out, struct hark_err *err)
 {
@@ -467,7 +534,8 @@ static int arrive(struct walker *w, uint64_t count, struct hark_err *err)
 	    walker_goto_segment(w, from, err) < 0)
 		return -1;
 	while (stop != WALKER_END && walker_count(w) < count)
-		if (walker_run(w, count, 0, &stop, err) < 0)
+		if (walker_run(w, count, 0, &stop, err) < 0 ||
+		    (stop == WALKER_WATCH && walker_step(w, err) < 0))
 			return -1;
 	if (walker_count(w) == count) {
 		/* By a record, or at the thread's very first instruction. */
@@ -481,11 +549,8 @@ static int arrive(struct walker *w, uint64_t count, struct hark_err *err)
 int walker_goto(struct walker *w, uint64_t count, uint64_t step,
 		struct hark_err *err)
 {
-	struct observe nobody = {0};
 	int rc;
 
-	if (walker_observe(w, &nobody, err) < 0)
-		return -1;
 	if (!w->is_somewhere || !w->has_step || w->count != count ||
 	    w->step > step) {
 		rc = arrive(w, count, err);
@@ -508,8 +573,19 @@ int walker_goto(struct walker *w, uint64_t count, uint64_t step,
 int walker_goto_pc(struct walker *w, uint64_t count, uint64_t pc,
 		   struct hark_err *err)
 {
-	int rc = walker_goto(w, count, 0, err);
+	int rc = 0;
 
+	/* It may lie ahead. */
+	while (w->is_somewhere && w->has_step && w->count == count) {
+		if (walker_pc(w) == pc)
+			return 0;
+		rc = walker_step(w, err);
+		if (rc != 0)
+			break;
+	}
+	if (rc < 0)
+		return -1;
+	rc = walker_goto(w, count, 0, err);
 	while (rc == 0 && walker_pc(w) != pc) {
 		rc = walker_step(w, err);
 		if (rc == 0 && w->count != count)

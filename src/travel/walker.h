@@ -45,7 +45,10 @@ uint64_t walker_count(const struct walker *w);
 uint64_t walker_pc(const struct walker *w);
 unsigned walker_segment(const struct walker *w);
 
-/* Who looks on (touches are always marked). */
+/* How many turns (record/order.h) it has begun since its segment did. */
+uint64_t walker_turns(struct walker *w);
+
+/* Who looks on (touches are always marked). Only runs stop for it. */
 int walker_observe(struct walker *w, const struct observe *o,
 		   struct hark_err *err);
 
@@ -63,11 +66,18 @@ enum walker_stop {
 int walker_run(struct walker *w, uint64_t count, int calls,
 	       enum walker_stop *out, struct hark_err *err);
 
+/* On to the end of the segment: just before the next key frame, or the end. */
+int walker_run_segment(struct walker *w, enum walker_stop *out,
+		       struct hark_err *err);
+
 /* The state at this moment, by index of the shadow. */
 const struct wire_rec_state *walker_state(const struct walker *w);
 uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX]);
 const uint8_t *walker_shadow(const struct walker *w);
 const uint8_t *walker_touched(const struct walker *w);
+/* Of an address: what it holds as far as this thread knows, and whether it
+ * does. `fs`: as an offset from its base. */
+int walker_byte(const struct walker *w, uint64_t address, uint8_t *out);
 /* Code at pc, as it was then. */
 unsigned walker_code(struct walker *w, uint64_t pc, uint8_t *to, unsigned len);
 /* The signal that is about to be delivered, or that it died of; 0: none. */

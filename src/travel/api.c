@@ -1,0 +1,415 @@
+/* travel/api.c - recordings as hark/recording.h has them. */
+#include "travel/timeline.h"
+
+#include "base/fmt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Errors -- */
+
+int travel_error(struct hark_error *to, enum hark_error_code code,
+		 const char *format, ...)
+{
+	va_list args;
+
+	if (to == NULL)
+		return -1;
+	to->code = code;
+	va_start(args, format);
+	vsnprintf(to->text, sizeof to->text, format, args);
+	va_end(args);
+	return -1;
+}
+
+int travel_failed(const struct hark_err *from, struct hark_error *to)
+{
+	static const enum hark_error_code codes[] = {
+	    [HARK_EIO] = HARK_ERROR_FILE,
+	    [HARK_ENOMEM] = HARK_ERROR_MEMORY,
+	    [HARK_EINPUT] = HARK_ERROR_FILE,
+	    [HARK_ETIME] = HARK_ERROR_STOPPED,
+	    [HARK_ENOENT] = HARK_ERROR_POSITION,
+	    [HARK_EBUG] = HARK_ERROR_DIVERGED,
+	};
+	enum hark_error_code code = HARK_ERROR_FILE;
+
+	if ((unsigned)from->code < sizeof codes / sizeof codes[0] &&
+	    codes[from->code] != HARK_ERROR_NONE)
+		code = codes[from->code];
+	return travel_error(to, code, "%s", from->text);
+}
+
+/* -- Recordings -- */
+
+static int describe(struct hark_recording *r)
+{
+	unsigned processes = recording_n_processes(r->r);
+	unsigned modules = recording_n_modules(r->r);
+
+	r->processes = calloc(processes + 1, sizeof *r->processes);
+	r->modules = calloc(modules + 1, sizeof *r->modules);
+	r->files = calloc(modules + 1, sizeof *r->files);
+	if (r->processes == NULL || r->modules == NULL || r->files == NULL)
+		return -1;
+	for (unsigned i = 0; i < processes; i++) {
+		const struct recording_process *p = recording_process(r->r, i);
+
+		r->processes[i] = (struct hark_process){
+		    .number = p->number,
+		    .parent = p->parent,
+		    .pid = p->pid,
+		    .n_threads = p->n_threads,
+		    .program = p->exe,
+		    .command = p->command,
+		    .exit_status = -1,
+		};
+	}
+	for (unsigned i = 0; i < modules; i++) {
+		const struct recording_module *m = recording_module(r->r, i);
+
+		r->modules[i] = (struct hark_module){
+		    .path = m->path,
+		    .build_id = m->build_id,
+		    .debug_of = "",
+		    .len = m->size,
+		};
+		for (unsigned k = 0; m->of != 0 && k < modules; k++)
+			if (recording_module(r->r, k)->number == m->of)
+				r->modules[i].debug_of =
+				    recording_module(r->r, k)->path;
+	}
+	return 0;
+}
+
+/* Of the first process the file says how it ended. */
+static void note_exit(struct hark_recording *r)
+{
+	struct recording_facts facts;
+
+	recording_facts(r->r, &facts);
+	if (recording_n_processes(r->r) == 0)
+		return;
+	r->processes[0].exit_status = facts.exit;
+	r->processes[0].exit_signal = facts.signal > 0 ? facts.signal : 0;
+}
+
+int hark_open(const char *path, struct hark_recording **out,
+	      struct hark_error *err)
+{
+	struct hark_recording *r = calloc(1, sizeof *r);
+	struct hark_err why = {0};
+	char missing[256];
+
+	if (r == NULL)
+		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
+	if (recording_open(path, &r->r, &why) < 0) {
+		free(r);
+		return travel_failed(&why, err);
+	}
+	if (describe(r) < 0) {
+		hark_close(r);
+		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
+	}
+	if (recording_cpu_missing(r->r, missing, sizeof missing)) {
+		hark_close(r);
+		return travel_error(err, HARK_ERROR_MACHINE,
+				    "%s: it was recorded on a processor with "
+				    "%s, which this one lacks",
+				    path, missing);
+	}
+	note_exit(r);
+	*out = r;
+	return 0;
+}
+
+void hark_close(struct hark_recording *r)
+{
+	if (r == NULL)
+		return;
+	for (unsigned i = 0; r->files != NULL && i < recording_n_modules(r->r);
+	     i++)
+		free(r->files[i].bytes);
+	free(r->files);
+	free(r->processes);
+	free(r->modules);
+	recording_close(r->r);
+	free(r);
+}
+
+int hark_is_complete(const struct hark_recording *r)
+{
+	return recording_is_complete(r->r);
+}
+
+unsigned hark_n_processes(const struct hark_recording *r)
+{
+	return recording_n_processes(r->r);
+}
+
+const struct hark_process *hark_process(const struct hark_recording *r,
+					unsigned i)
+{
+	return i < recording_n_processes(r->r) ? &r->processes[i] : NULL;
+}
+
+unsigned hark_n_modules(const struct hark_recording *r)
+{
+	return recording_n_modules(r->r);
+}
+
+const struct hark_module *hark_module(const struct hark_recording *r,
+				      unsigned i)
+{
+	return i < recording_n_modules(r->r) ? &r->modules[i] : NULL;
+}
+
+int hark_read_module(struct hark_recording *r, unsigned i, uint8_t **out,
+		     size_t *len, struct hark_error *err)
+{
+	struct hark_err why = {0};
+
+	if (i >= recording_n_modules(r->r))
+		return travel_error(err, HARK_ERROR_ARGUMENT,
+				    "there is no module %u", i);
+	return recording_read_module(r->r, i, out, len, &why) < 0
+		   ? travel_failed(&why, err)
+		   : 0;
+}
+
+struct travel_file *travel_file(struct hark_recording *r, unsigned i,
+				struct hark_err *err)
+{
+	struct travel_file *f = &r->files[i];
+	struct hark_err ignored = {0};
+
+	(void)err;
+	if (!f->tried) {
+		f->tried = 1;
+		if (recording_read_module(r->r, i, &f->bytes, &f->len,
+					  &ignored) < 0)
+			f->bytes = NULL;
+	}
+	return f->bytes != NULL ? f : NULL;
+}
+
+/* -- Positions -- */
+
+void hark_position_text(const struct hark_position *at, char *out, size_t size)
+{
+	char step[24] = "";
+
+	if (at->step != 0)
+		fmt_text(step, sizeof step, "+%llu",
+			 (unsigned long long)at->step);
+	if (at->process > 1)
+		fmt_text(out, size, "%u.%u:%llu%s", at->process, at->thread,
+			 (unsigned long long)at->count, step);
+	else
+		fmt_text(out, size, "%u:%llu%s", at->thread,
+			 (unsigned long long)at->count, step);
+}
+
+static int is_number(const char **text, uint64_t *out)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return 0;
+	errno = 0;
+	*out = strtoull(*text, &end, 10);
+	*text = end;
+	return errno == 0;
+}
+
+/* [P.]T:N[+K] */
+static int parse_place(const struct hark_timeline *t, const char *text,
+		       struct hark_position *out)
+{
+	uint64_t number;
+
+	*out = (struct hark_position){.process = t->process};
+	if (!is_number(&text, &number))
+		return -1;
+	if (*text == '.') {
+		text++;
+		out->process = (uint32_t)number;
+		if (!is_number(&text, &number))
+			return -1;
+	}
+	out->thread = (uint32_t)number;
+	if (*text++ != ':' || !is_number(&text, &out->count))
+		return -1;
+	if (*text == '+') {
+		text++;
+		if (!is_number(&text, &out->step))
+			return -1;
+	}
+	return *text == '\0' ? 0 : -1;
+}
+
+/* NN% of the first thread's life. */
+static int parse_percent(struct hark_timeline *t, const char *text,
+			 struct hark_position *out)
+{
+	uint64_t percent;
+
+	if (!is_number(&text, &percent) || strcmp(text, "%") != 0 ||
+	    percent > 100)
+		return -1;
+	*out = hark_thread(t, 0)->last;
+	if (percent == 100)
+		return 0;
+	out->count =
+	    out->count / 100 * percent + out->count % 100 * percent / 100;
+	out->step = 0;
+	return 0;
+}
+
+int hark_position_parse(struct hark_timeline *t, const char *text,
+			struct hark_position *out, struct hark_error *err)
+{
+	struct hark_position at = {t->process, t->lanes[0].about.number, 0, 0};
+	struct hark_position here = hark_where(t);
+
+	if (strcmp(text, "end") == 0) {
+		if (hark_seek_end(t, err) < 0)
+			return -1;
+		at = hark_where(t);
+		if (hark_seek(t, &here, err) < 0)
+			return -1;
+	} else if (strcmp(text, "start") != 0 &&
+		   parse_place(t, text, &at) < 0 &&
+		   parse_percent(t, text, &at) < 0) {
+		return travel_error(err, HARK_ERROR_POSITION,
+				    "'%s' is no position (THREAD:N, "
+				    "THREAD:N+K, start, end, or NN%%)",
+				    text);
+	}
+	*out = at;
+	return 0;
+}
+
+/* The turn in which a thread is at a count, nearly: begun at it, if just
+ * there. */
+static int64_t turn_near(const struct hark_timeline *t, const struct lane *l,
+			 const struct hark_position *at)
+{
+	int64_t found = -1;
+
+	for (uint32_t i = 0; i < l->n_turns; i++) {
+		const struct order_turn *turn =
+		    order_turn(t->order, l->turns[i]);
+
+		if (turn->count > at->count ||
+		    (turn->count == at->count && at->step == 0 && i > 0))
+			break;
+		found = l->turns[i];
+	}
+	return found;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+int hark_position_compare(struct hark_timeline *t,
+			  const struct hark_position *a,
+			  const struct hark_position *b)
+{
+	const struct lane *x = travel_lane(t, a->thread);
+	const struct lane *y = travel_lane(t, b->thread);
+
+	if (a->thread == b->thread || x == NULL || y == NULL)
+		return a->count != b->count ? compare(a->count, b->count)
+					    : compare(a->step, b->step);
+	return turn_near(t, x, a) < turn_near(t, y, b) ? -1 : 1;
+}
+
+/* -- Registers -- */
+
+/* Packed components back to where xsave puts them. */
+static void unpack(const uint8_t *packed, uint32_t len,
+		   const struct recording *r, struct hark_registers *out)
+{
+	enum { LEGACY = 512, HEADER = 64 };
+	const uint8_t *at = packed + 8 + LEGACY;
+
+	memset(out->xsave, 0, sizeof out->xsave);
+	memcpy(&out->xstate_bv, packed, sizeof out->xstate_bv);
+	memcpy(out->xsave, packed + 8, LEGACY);
+	memcpy(out->xsave + LEGACY, &out->xstate_bv, sizeof out->xstate_bv);
+	out->xsave_len = LEGACY + HEADER;
+	for (unsigned i = 2; i < 63; i++) {
+		unsigned long offset = 0, size = 0;
+		char key[16];
+		const char *value;
+
+		if (!(out->xstate_bv >> i & 1))
+			continue;
+		fmt_text(key, sizeof key, "xstate_%u", i);
+		value = recording_meta(r, key);
+		if (value == NULL ||
+		    sscanf(value, "%lu,%lu", &offset, &size) != 2 ||
+		    offset + size > sizeof out->xsave ||
+		    size > (unsigned long)(packed + len - at))
+			return;
+		memcpy(out->xsave + offset, at, size);
+		at += size;
+		if (offset + size > out->xsave_len)
+			out->xsave_len = (uint32_t)(offset + size);
+	}
+}
+
+int hark_registers(struct hark_timeline *t, uint32_t thread,
+		   struct hark_registers *out, struct hark_error *err)
+{
+	struct lane *l = travel_lane(t, thread);
+	static uint8_t packed[WIRE_XSTATE_MAX];
+	const struct wire_rec_state *s;
+	struct hark_err why = {0};
+	struct walker *w;
+	int rc;
+
+	if (l == NULL)
+		return travel_error(err, HARK_ERROR_ARGUMENT,
+				    "there is no thread %u", thread);
+	rc = travel_bring(t, l, &w, &why);
+	if (rc < 0)
+		return travel_failed(&why, err);
+	if (rc == 0)
+		return travel_error(err, HARK_ERROR_POSITION,
+				    "thread %u does not live at this moment",
+				    thread);
+	s = walker_state(w);
+	memcpy(out->gpr, s->gpr, sizeof out->gpr);
+	out->rip = s->pc;
+	out->rflags = s->rflags;
+	out->fs_base = s->fs_base;
+	out->gs_base = s->gs_base;
+	unpack(packed, walker_xstate(w, packed), t->rec->r, out);
+	return 0;
+}
+
+int hark_signal(struct hark_timeline *t, uint32_t thread, int *signo,
+		uint8_t siginfo[128], struct hark_error *err)
+{
+	struct lane *l = travel_lane(t, thread);
+	struct hark_err why = {0};
+	struct walker *w;
+	int rc;
+
+	if (l == NULL)
+		return travel_error(err, HARK_ERROR_ARGUMENT,
+				    "there is no thread %u", thread);
+	rc = travel_bring(t, l, &w, &why);
+	if (rc < 0)
+		return travel_failed(&why, err);
+	*signo = rc == 0 ? 0 : walker_signal(w, siginfo);
+	return *signo != 0;
+}

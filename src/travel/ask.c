@@ -1,0 +1,296 @@
+/* travel/ask.c - questions to a timeline, which stays where it is. */
+#include "travel/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nobody moves it: whatever was asked, it is back where it was. */
+struct stay {
+	unsigned selected;
+	struct walker_place here;
+};
+
+static struct stay stay(const struct hark_timeline *t)
+{
+	return (struct stay){t->selected, t->here};
+}
+
+static void come_back(struct hark_timeline *t, const struct stay *s)
+{
+	t->selected = s->selected;
+	t->here = s->here;
+}
+
+/* -- The last write -- */
+
+static int as_access(struct hark_timeline *t, struct lane *l,
+		     const struct hit *hit, struct hark_access *out,
+		     struct hark_err *err)
+{
+	struct walker *w = travel_scout(t, l, err);
+	struct walker_place at;
+	uint32_t size = hit->size < 64 ? hit->size : 64;
+
+	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
+	    walker_goto_pc(w, hit->count, hit->pc, err) < 0 ||
+	    walker_place(w, &at, err) < 0)
+		return -1;
+	*out = (struct hark_access){
+	    .at = {t->process, l->about.number, at.count, at.step},
+	    .pc = hit->pc,
+	    .address = hit->address,
+	    .size = hit->size,
+	    .is_write = hit->is_write};
+	for (uint32_t i = 0; i < size; i++)
+		out->known +=
+		    (uint32_t)walker_byte(w, hit->address + i, &out->before[i]);
+	if (walker_step(w, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < size; i++)
+		walker_byte(w, hit->address + i, &out->after[i]);
+	return 0;
+}
+
+static int last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
+		      struct hark_access *out, struct hark_err *err)
+{
+	struct stop *stops = t->stops;
+	unsigned n = t->n_stops, room = t->room_stops;
+	struct hark_stopped stopped;
+	struct hark_error why = {0};
+	int rc;
+
+	t->stops = NULL;
+	t->n_stops = t->room_stops = 0;
+	hark_watch(t, address, len, HARK_ON_WRITE, HARK_ANY_THREAD, NULL, NULL);
+	rc = hark_run(t, HARK_BACKWARD, &stopped, &why);
+	if (rc == 0 && stopped.why == HARK_STOP_WATCH) {
+		struct hit hit = {.count = t->here.count,
+				  .pc = t->here.pc,
+				  .address = stopped.address,
+				  .size = stopped.size,
+				  .is_write = 1};
+
+		rc = as_access(t, &t->lanes[t->selected], &hit, out, err) < 0
+			 ? -1
+			 : 1;
+	} else if (rc < 0) {
+		err_set(err,
+			why.code == HARK_ERROR_STOPPED ? HARK_ETIME : HARK_EBUG,
+			0, "%s", why.text);
+	}
+	free(t->stops);
+	t->stops = stops;
+	t->n_stops = n;
+	t->room_stops = room;
+	return rc;
+}
+
+int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
+		    struct hark_access *out, struct hark_error *err)
+{
+	struct stay here = stay(t);
+	struct hark_err why = {0};
+	int rc = last_write(t, address, len, out, &why);
+
+	come_back(t, &here);
+	return rc < 0 ? travel_failed(&why, err) : rc;
+}
+
+/* -- All of them -- */
+
+struct list {
+	struct hark_timeline *t;
+	struct lane *l;
+	struct hit *hits; /* owned */
+	uint32_t *lanes;  /* owned */
+	size_t n, room;
+	int out_of_memory;
+};
+
+static int add(void *ctx, struct walker *at, const struct hit *hit)
+{
+	struct list *list = ctx;
+
+	if (list->n == list->room) {
+		size_t room = list->room == 0 ? 64 : 2 * list->room;
+		struct hit *hits = reallocarray(list->hits, room, sizeof *hits);
+		uint32_t *lanes = NULL;
+
+		if (hits != NULL) {
+			list->hits = hits;
+			lanes = reallocarray(list->lanes, room, sizeof *lanes);
+		}
+		if (lanes == NULL) {
+			list->out_of_memory = 1;
+			return 1;
+		}
+		list->lanes = lanes;
+		list->room = room;
+	}
+	list->hits[list->n] = *hit;
+	list->hits[list->n].turn = travel_turn_of(list->t, list->l, at);
+	list->lanes[list->n] = (uint32_t)(list->l - list->t->lanes);
+	list->n++;
+	return 0;
+}
+
+/* The part of a lane's life between two moments: by turns, if they are of
+ * another thread. */
+static void part_of(struct hark_timeline *t, struct lane *l,
+		    const struct hark_position *from,
+		    const struct hark_position *to, struct stretch *out)
+{
+	*out = (struct stretch){0, 0, UINT64_MAX, UINT64_MAX};
+	if (from != NULL && from->thread == l->about.number) {
+		out->count = from->count;
+		out->step = from->step;
+	}
+	if (to != NULL && to->thread == l->about.number) {
+		out->end_count = to->count;
+		out->end_step = to->step;
+	}
+	(void)t;
+}
+
+static int collect(struct hark_timeline *t, const struct stop *what,
+		   const struct hark_position *from,
+		   const struct hark_position *to, struct list *out,
+		   struct hark_err *err)
+{
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		struct stretch range;
+
+		out->l = &t->lanes[i];
+		part_of(t, out->l, from, to, &range);
+		if (travel_scan(t, out->l, &range, what, 1, add, out, err) < 0)
+			return -1;
+		if (out->out_of_memory)
+			return err_set(err, HARK_ENOMEM, ENOMEM,
+				       "out of memory");
+	}
+	return 0;
+}
+
+struct place {
+	int64_t turn;
+	size_t i;
+};
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static struct place *in_order(const struct list *list)
+{
+	struct place *p = calloc(list->n + 1, sizeof *p);
+
+	for (size_t i = 0; p != NULL && i < list->n; i++)
+		p[i] = (struct place){list->hits[i].turn, i};
+	if (p != NULL)
+		qsort(p, list->n, sizeof *p, by_turn);
+	return p;
+}
+
+static int is_within(struct hark_timeline *t, const struct hark_position *at,
+		     const struct hark_position *from,
+		     const struct hark_position *to)
+{
+	return (from == NULL || hark_position_compare(t, from, at) <= 0) &&
+	       (to == NULL || hark_position_compare(t, at, to) < 0);
+}
+
+static int tell_each(struct list *list, const struct hark_position *from,
+		     const struct hark_position *to, hark_each_access *each,
+		     void *ctx, struct hark_err *err)
+{
+	struct place *order = in_order(list);
+	int rc = 0;
+
+	if (order == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	for (size_t i = 0; rc == 0 && i < list->n; i++) {
+		struct lane *l = &list->t->lanes[list->lanes[order[i].i]];
+		struct hark_access a;
+
+		rc = as_access(list->t, l, &list->hits[order[i].i], &a, err);
+		if (rc == 0 && is_within(list->t, &a.at, from, to) &&
+		    each(ctx, &a) != 0)
+			break;
+	}
+	free(order);
+	return rc;
+}
+
+int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
+		  unsigned on, const struct hark_position *from,
+		  const struct hark_position *to, hark_each_access *each,
+		  void *ctx, struct hark_error *err)
+{
+	const struct stop what = {
+	    .kind = HARK_STOP_WATCH, .address = address, .len = len, .on = on};
+	struct list list = {.t = t};
+	struct stay here = stay(t);
+	struct hark_err why = {0};
+	int rc = collect(t, &what, from, to, &list, &why);
+
+	if (rc == 0)
+		rc = tell_each(&list, from, to, each, ctx, &why);
+	free(list.hits);
+	free(list.lanes);
+	come_back(t, &here);
+	return rc < 0 ? travel_failed(&why, err) : 0;
+}
+
+int hark_visits(struct hark_timeline *t, uint64_t address,
+		const struct hark_position *from,
+		const struct hark_position *to, hark_each_visit *each,
+		void *ctx, struct hark_error *err)
+{
+	const struct stop what = {.kind = HARK_STOP_BREAKPOINT,
+				  .address = address};
+	struct list list = {.t = t};
+	struct stay here = stay(t);
+	struct hark_err why = {0};
+	int rc = collect(t, &what, from, to, &list, &why);
+	struct place *order = rc == 0 ? in_order(&list) : NULL;
+
+	for (size_t i = 0; rc == 0 && order != NULL && i < list.n; i++) {
+		struct lane *l = &t->lanes[list.lanes[order[i].i]];
+		const struct hit *hit = &list.hits[order[i].i];
+		struct walker *w = travel_walker(t, l, &why);
+		struct hark_position at;
+
+		if (w == NULL ||
+		    walker_goto_pc(w, hit->count, hit->pc, &why) < 0 ||
+		    walker_place(w, &t->here, &why) < 0) {
+			rc = -1;
+			break;
+		}
+		t->selected = (unsigned)(l - t->lanes);
+		at = hark_where(t);
+		if (is_within(t, &at, from, to) && each(ctx, t, &at) != 0)
+			break;
+	}
+	free(order);
+	free(list.hits);
+	free(list.lanes);
+	come_back(t, &here);
+	return rc < 0 ? travel_failed(&why, err) : 0;
+}
+
+int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
+		 const struct hark_position *to, struct hark_error *err)
+{
+	(void)t;
+	(void)from;
+	(void)to;
+	(void)err;
+	return 0;
+}

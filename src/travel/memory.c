@@ -1,0 +1,275 @@
+/* travel/memory.c - what memory holds at a moment.
+ *
+ * What a thread last loaded from an address or stored to it is in its shadow;
+ * if that was before its last key frame, in that of a segment before. The last
+ * thread to do either is right. If no thread ever has, the file that is mapped
+ * there says what it holds, unless it can have been written by others.
+ *
+ * M1  The shadow's index has 32 bits of the address: it is believed only if no
+ *     other mapping of that moment has the same ones.
+ * M2  What a thread reaches through fs lies at another index: the address less
+ *     the base. Two that are known and differ are not known. */
+#include "travel/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* -- Mappings -- */
+
+struct moment {
+	struct hark_timeline *t;
+	int64_t turn;
+};
+
+static int is_past(void *ctx, uint32_t thread, uint64_t count)
+{
+	const struct moment *m = ctx;
+	struct hark_timeline *t = m->t;
+	struct lane *l = travel_lane(t, thread);
+	uint64_t at = 0, pc;
+	int how;
+
+	if (l == NULL)
+		return 1;
+	if (l == &t->lanes[t->selected])
+		return count < t->here.count;
+	how = travel_place_at(t, l, m->turn, &at, &pc);
+	return how == 2 || (how == 1 && count < at);
+}
+
+static int module_of(const struct hark_timeline *t, const struct map *m)
+{
+	struct recording *r = t->rec->r;
+
+	if (m->path[0] == '\0')
+		return -1;
+	for (unsigned i = 0; i < recording_n_modules(r); i++) {
+		const struct recording_module *about = recording_module(r, i);
+
+		if (about->of == 0 && strcmp(about->path, m->path) == 0 &&
+		    (m->ino == 0 ||
+		     (about->ino == m->ino && about->dev == m->dev)))
+			return (int)i;
+	}
+	return -1;
+}
+
+static int find_mappings(struct hark_timeline *t, struct hark_err *err)
+{
+	struct moment m = {t, travel_turn(t, err)};
+	const struct map *maps;
+	struct hark_mapping *more;
+	unsigned n;
+
+	if (maps_at(t->maps, is_past, &m, &maps, &n, err) < 0)
+		return -1;
+	more = reallocarray(t->mappings, n + 1, sizeof *more);
+	if (more == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	t->mappings = more;
+	t->n_mappings = n;
+	for (unsigned i = 0; i < n; i++)
+		more[i] =
+		    (struct hark_mapping){maps[i].start,	  maps[i].end,
+					  maps[i].offset,	  maps[i].prot,
+					  module_of(t, &maps[i]), maps[i].path};
+	return 0;
+}
+
+int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
+		  unsigned *n, struct hark_error *err)
+{
+	struct hark_err why = {0};
+
+	if (find_mappings(t, &why) < 0)
+		return travel_failed(&why, err);
+	*out = t->mappings;
+	*n = t->n_mappings;
+	return 0;
+}
+
+static const struct hark_mapping *mapping_at(const struct hark_timeline *t,
+					     uint64_t address)
+{
+	unsigned low = 0, high = t->n_mappings;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (t->mappings[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->n_mappings && t->mappings[low].start <= address
+		   ? &t->mappings[low]
+		   : NULL;
+}
+
+/* M1 */
+static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
+{
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < t->n_mappings; i++) {
+		const struct hark_mapping *m = &t->mappings[i];
+		uint32_t from = (uint32_t)m->start;
+		uint64_t len = m->end - m->start;
+
+		if ((uint32_t)((uint32_t)address - from) < len)
+			others += m->start > address || m->end <= address;
+	}
+	return others == 0;
+}
+
+/* -- What threads know -- */
+
+/* The lane's own idea: 1, or 0: none. `w`: at the moment. */
+static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
+		      uint64_t address, uint8_t *out, struct hark_err *err)
+{
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+	struct walker *scout;
+
+	if (walker_byte(w, address, out))
+		return 1;
+	if (walker_segment(w) == l->first)
+		return 0;
+	if (l->past == NULL)
+		l->past = past_new(512u << 20);
+	scout = travel_scout(t, l, err);
+	if (l->past == NULL || scout == NULL ||
+	    walker_observe(scout, NULL, err) < 0)
+		return -1;
+	for (unsigned s = walker_segment(w); s-- > l->first;) {
+		int rc = past_byte(l->past, scout, s, index, out, err);
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* M2: -2, if it does not know which. */
+static int lane_byte(struct hark_timeline *t, struct lane *l, struct walker *w,
+		     uint64_t address, uint8_t *out, struct hark_err *err)
+{
+	enum { REACH = 1 << 16 };
+	uint64_t offset = address - walker_state(w)->fs_base;
+	uint8_t by_fs = 0;
+	int rc = lane_index(t, l, w, address, out, err), fs = 0;
+
+	if (rc < 0)
+		return -1;
+	if (offset + REACH < 2 * REACH)
+		fs = lane_index(t, l, w, offset, &by_fs, err);
+	if (fs <= 0)
+		return fs < 0 ? -1 : rc;
+	if (rc == 1 && *out != by_fs)
+		return -2;
+	*out = by_fs;
+	return 1;
+}
+
+/* All lanes that live or have lived; those that know must agree. 2: they do
+ * not. */
+static int any_byte(struct hark_timeline *t, struct walker **at,
+		    uint64_t address, uint8_t *out, struct hark_err *err)
+{
+	int known = 0;
+
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		uint8_t byte = 0;
+		int rc = 0;
+
+		if (at[i] != NULL)
+			rc = lane_byte(t, &t->lanes[i], at[i], address, &byte,
+				       err);
+		if (rc == -1)
+			return -1;
+		if (rc == 0)
+			continue;
+		if (rc == -2 || (known && byte != *out))
+			return 2;
+		*out = byte;
+		known = 1;
+	}
+	return known;
+}
+
+/* -- What files say -- */
+
+static int file_byte(struct hark_timeline *t, uint64_t address, uint8_t *out,
+		     struct hark_err *err)
+{
+	const struct hark_mapping *m = mapping_at(t, address);
+	uint64_t offset;
+	struct travel_file *f;
+
+	if (m == NULL || m->module < 0)
+		return 0;
+	f = travel_file(t->rec, (unsigned)m->module, err);
+	offset = address - m->start + m->offset;
+	if (f == NULL || offset >= f->len)
+		return 0;
+	*out = f->bytes[offset];
+	return 1;
+}
+
+/* Each lane's walker, at the moment; NULL: it does not live yet. */
+static int bring_all(struct hark_timeline *t, struct walker **at,
+		     struct hark_err *err)
+{
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		int rc = travel_bring(t, &t->lanes[i], &at[i], err);
+
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
+			at[i] = NULL;
+	}
+	return 0;
+}
+
+size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
+		   uint8_t *out, uint8_t *known, struct hark_err *err)
+{
+	struct walker **at = calloc(t->n_lanes, sizeof(struct walker *));
+	size_t n = 0;
+
+	memset(known, 0, len);
+	if (at == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+		return 0;
+	}
+	if (find_mappings(t, err) < 0 || bring_all(t, at, err) < 0)
+		len = 0;
+	for (size_t i = 0; i < len; i++) {
+		uint64_t here = address + i;
+		int rc = is_unambiguous(t, here)
+			     ? any_byte(t, at, here, &out[i], err)
+			     : 2;
+
+		if (rc == 0)
+			rc = file_byte(t, here, &out[i], err);
+		if (rc < 0)
+			break;
+		known[i] = rc == 1;
+		n += rc == 1;
+	}
+	free(at);
+	return n;
+}
+
+size_t hark_read(struct hark_timeline *t, uint64_t address, size_t len,
+		 uint8_t *out, uint8_t *known, struct hark_error *err)
+{
+	struct hark_err why = {0};
+	size_t n = travel_read(t, address, len, out, known, &why);
+
+	if (why.code != HARK_OK)
+		travel_failed(&why, err);
+	return n;
+}

@@ -1,0 +1,366 @@
+/* travel/move.c - steps and runs, forwards and backwards.
+ *
+ * Backwards there is no other way than to look through what was before, from
+ * the nearest key frame on, for the last place that is wanted. */
+#include "travel/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- What to stop at -- */
+
+static uint32_t add_stop(struct hark_timeline *t, struct stop stop)
+{
+	if (t->n_stops == t->room_stops) {
+		unsigned room = t->room_stops == 0 ? 8 : 2 * t->room_stops;
+		struct stop *more = reallocarray(t->stops, room, sizeof *more);
+
+		if (more == NULL)
+			return 0;
+		t->stops = more;
+		t->room_stops = room;
+	}
+	stop.id = ++t->last_id;
+	t->stops[t->n_stops++] = stop;
+	return stop.id;
+}
+
+uint32_t hark_break(struct hark_timeline *t, uint64_t address, uint32_t thread,
+		    hark_condition *when, void *ctx)
+{
+	return add_stop(t, (struct stop){.kind = HARK_STOP_BREAKPOINT,
+					 .thread = thread,
+					 .address = address,
+					 .when = when,
+					 .ctx = ctx});
+}
+
+uint32_t hark_watch(struct hark_timeline *t, uint64_t address, uint64_t len,
+		    unsigned on, uint32_t thread, hark_condition *when,
+		    void *ctx)
+{
+	return add_stop(t, (struct stop){.kind = HARK_STOP_WATCH,
+					 .thread = thread,
+					 .address = address,
+					 .len = len,
+					 .on = on,
+					 .when = when,
+					 .ctx = ctx});
+}
+
+uint32_t hark_catch_call(struct hark_timeline *t, int64_t number)
+{
+	return add_stop(
+	    t, (struct stop){.kind = HARK_STOP_CALL, .number = number});
+}
+
+uint32_t hark_catch_signal(struct hark_timeline *t, int signal)
+{
+	return add_stop(
+	    t, (struct stop){.kind = HARK_STOP_SIGNAL, .number = signal});
+}
+
+void hark_forget_stop(struct hark_timeline *t, uint32_t id)
+{
+	for (unsigned i = 0; i < t->n_stops; i++)
+		if (t->stops[i].id == id) {
+			t->n_stops--;
+			memmove(&t->stops[i], &t->stops[i + 1],
+				(t->n_stops - i) * sizeof *t->stops);
+			return;
+		}
+}
+
+/* -- Steps -- */
+
+static void say(struct hark_timeline *t, enum hark_stop why,
+		struct hark_stopped *out)
+{
+	*out = (struct hark_stopped){.why = why, .thread = hark_selected(t)};
+}
+
+static int step_on(struct hark_timeline *t, uint64_t n,
+		   struct hark_stopped *out, struct hark_err *err)
+{
+	struct lane *l = &t->lanes[t->selected];
+	struct walker *w = travel_walker(t, l, err);
+	int rc = 0;
+
+	if (w == NULL || walker_goto(w, t->here.count, t->here.step, err) < 0)
+		return -1;
+	while (rc == 0 && n-- > 0)
+		rc = walker_step(w, err);
+	if (rc < 0 || walker_place(w, &t->here, err) < 0)
+		return -1;
+	say(t, rc > 0 ? HARK_STOP_END : HARK_STOP_STEP, out);
+	return 0;
+}
+
+/* How many instructions a count has. */
+static int length_of(struct hark_timeline *t, struct lane *l, uint64_t count,
+		     uint64_t *out, struct hark_err *err)
+{
+	struct walker *w = travel_walker(t, l, err);
+	struct walker_place at;
+	uint64_t n = 0;
+
+	if (w == NULL || walker_goto(w, count, 0, err) < 0)
+		return -1;
+	do {
+		if (walker_step(w, err) < 0 || walker_place(w, &at, err) < 0)
+			return -1;
+		n++;
+	} while (at.count == count);
+	*out = n;
+	return 0;
+}
+
+static int step_back(struct hark_timeline *t, uint64_t n,
+		     struct hark_stopped *out, struct hark_err *err)
+{
+	struct lane *l = &t->lanes[t->selected];
+	uint64_t count = t->here.count, step = t->here.step, len;
+
+	while (n > step && count > 0) {
+		n -= step + 1;
+		count--;
+		if (length_of(t, l, count, &len, err) < 0)
+			return -1;
+		step = len - 1;
+	}
+	say(t, n > step ? HARK_STOP_START : HARK_STOP_STEP, out);
+	return travel_set(t, l, count, n > step ? 0 : step - n, err);
+}
+
+int hark_step(struct hark_timeline *t, enum hark_direction way, uint64_t n,
+	      struct hark_stopped *out, struct hark_error *err)
+{
+	struct hark_err why = {0};
+	int rc = way == HARK_FORWARD ? step_on(t, n, out, &why)
+				     : step_back(t, n, out, &why);
+
+	return rc < 0 ? travel_failed(&why, err) : 0;
+}
+
+/* -- Runs -- */
+
+/* Where a lane is at the moment, as the border of a stretch. 0: unborn. */
+static int border(struct hark_timeline *t, struct lane *l, int64_t turn,
+		  uint64_t *count, uint64_t *step, struct hark_err *err)
+{
+	struct walker_place at;
+	struct walker *w;
+	uint64_t pc;
+	int how;
+
+	if (l == &t->lanes[t->selected]) {
+		*count = t->here.count;
+		*step = t->here.step;
+		return 1;
+	}
+	how = travel_place_at(t, l, turn, count, &pc);
+	if (how == 2) {
+		*count = *step = UINT64_MAX;
+		return 1;
+	}
+	if (how == 0)
+		return 0;
+	w = travel_walker(t, l, err);
+	if (w == NULL || walker_goto_pc(w, *count, pc, err) < 0 ||
+	    walker_place(w, &at, err) < 0)
+		return -1;
+	*step = at.step;
+	return 1;
+}
+
+/* Is a before b, of hits of different lanes? */
+static int is_before(const struct hit *a, const struct hit *b)
+{
+	return a->turn < b->turn;
+}
+
+struct first {
+	struct hark_timeline *t;
+	struct lane *l;
+	struct hit hit;
+	uint64_t count, step; /* where the run began */
+	int found;
+};
+
+static int keep_first(void *ctx, struct walker *at, const struct hit *hit)
+{
+	struct first *f = ctx;
+	struct hark_err ignored;
+	struct walker_place place;
+
+	/* Not where it began, but for what the instruction there touches. */
+	if (hit->stop->kind == HARK_STOP_BREAKPOINT && hit->count == f->count &&
+	    walker_place(at, &place, &ignored) == 0 && place.step == f->step)
+		return 0;
+	f->hit = *hit;
+	f->hit.turn = travel_turn_of(f->t, f->l, at);
+	f->found = 1;
+	return 1;
+}
+
+/* The first hit of any lane behind the moment. */
+static int first_hit(struct hark_timeline *t, struct lane **lane,
+		     struct hit *out, struct hark_err *err)
+{
+	int64_t turn = travel_turn(t, err);
+	int found = 0;
+
+	for (unsigned k = 0; k < t->n_lanes; k++) {
+		/* The selected one first: the others need go no further. */
+		unsigned i = (t->selected + k) % t->n_lanes;
+		struct lane *l = &t->lanes[i];
+		struct first f = {.t = t, .l = l};
+		struct stretch range = {0, 0, UINT64_MAX, UINT64_MAX};
+		int rc = border(t, l, turn, &range.count, &range.step, err);
+
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
+			range.count = range.step = 0;
+		if (range.count == UINT64_MAX)
+			continue;
+		if (found) {
+			uint64_t pc;
+
+			rc = travel_place_at(t, l, out->turn, &range.end_count,
+					     &pc);
+			if (rc == 0)
+				continue;
+			range.end_step = UINT64_MAX;
+			if (rc == 2)
+				range.end_count = UINT64_MAX;
+		}
+		f.count = range.count;
+		f.step = i == t->selected ? range.step : UINT64_MAX;
+		if (travel_scan(t, l, &range, t->stops, t->n_stops, keep_first,
+				&f, err) < 0)
+			return -1;
+		if (f.found && (!found || is_before(&f.hit, out))) {
+			*out = f.hit;
+			*lane = l;
+			found = 1;
+		}
+	}
+	return found;
+}
+
+/* The last hit of any lane before the moment. */
+static int last_hit(struct hark_timeline *t, struct lane **lane,
+		    struct hit *out, struct hark_err *err)
+{
+	int64_t turn = travel_turn(t, err);
+	int found = 0;
+
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		struct lane *l = &t->lanes[i];
+		struct stretch range = {0};
+		struct hit hit = {0};
+		struct walker *w;
+		int rc =
+		    border(t, l, turn, &range.end_count, &range.end_step, err);
+
+		if (rc > 0)
+			rc = travel_scan_last(t, l, &range, t->stops,
+					      t->n_stops, &hit, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
+			continue;
+		w = travel_scout(t, l, err);
+		if (w == NULL || walker_goto_pc(w, hit.count, hit.pc, err) < 0)
+			return -1;
+		hit.turn = travel_turn_of(t, l, w);
+		if (!found || is_before(out, &hit)) {
+			*out = hit;
+			*lane = l;
+			found = 1;
+		}
+	}
+	return found;
+}
+
+static int go_to_hit(struct hark_timeline *t, struct lane *l,
+		     const struct hit *hit, enum hark_direction way,
+		     struct hark_err *err)
+{
+	struct walker *w = travel_walker(t, l, err);
+	struct walker_place at;
+
+	if (w == NULL || walker_goto_pc(w, hit->count, hit->pc, err) < 0)
+		return -1;
+	/* Forwards one is told of an access when it is done. */
+	if (hit->stop->kind == HARK_STOP_WATCH && way == HARK_FORWARD &&
+	    walker_step(w, err) < 0)
+		return -1;
+	if (walker_place(w, &at, err) < 0)
+		return -1;
+	t->selected = (unsigned)(l - t->lanes);
+	t->here = at;
+	return 0;
+}
+
+static void say_hit(struct hark_timeline *t, const struct hit *hit,
+		    struct hark_stopped *out)
+{
+	*out = (struct hark_stopped){.why = hit->stop->kind,
+				     .thread = hark_selected(t),
+				     .address = hit->address,
+				     .size = hit->size,
+				     .is_write = hit->is_write,
+				     .id = hit->stop->id,
+				     .call = hit->call,
+				     .signal = hit->signal};
+}
+
+static int to_the_end(struct hark_timeline *t, enum hark_direction way,
+		      struct hark_stopped *out, struct hark_err *err)
+{
+	struct hark_error why;
+	int rc = way == HARK_FORWARD ? hark_seek_end(t, &why)
+				     : hark_seek_start(t, &why);
+
+	say(t, way == HARK_FORWARD ? HARK_STOP_END : HARK_STOP_START, out);
+	return rc < 0 ? err_set(err, HARK_EBUG, 0, "%s", why.text) : 0;
+}
+
+static int run(struct hark_timeline *t, enum hark_direction way,
+	       struct hark_stopped *out, struct hark_err *err)
+{
+	for (;;) {
+		struct lane *l = NULL;
+		struct hit hit = {0};
+		int rc = t->n_stops == 0       ? 0
+			 : way == HARK_FORWARD ? first_hit(t, &l, &hit, err)
+					       : last_hit(t, &l, &hit, err);
+
+		if (rc == 0)
+			return to_the_end(t, way, out, err);
+		if (rc < 0 || go_to_hit(t, l, &hit, way, err) < 0)
+			return -1;
+		if (hit.stop->when == NULL ||
+		    hit.stop->when(hit.stop->ctx, t)) {
+			say_hit(t, &hit, out);
+			return 0;
+		}
+	}
+}
+
+int hark_run(struct hark_timeline *t, enum hark_direction way,
+	     struct hark_stopped *out, struct hark_error *err)
+{
+	unsigned selected = t->selected;
+	struct walker_place here = t->here;
+	struct hark_err why = {0};
+
+	if (run(t, way, out, &why) == 0)
+		return 0;
+	t->selected = selected;
+	t->here = here;
+	return travel_failed(&why, err);
+}

@@ -1,0 +1,396 @@
+/* travel/scan.c - a stretch of a thread, looked through for something.
+ *
+ * A scout runs over it with stops and windows set. Near the end of a stretch,
+ * in its last count, it walks, and is looked at after every step. */
+#include "travel/timeline.h"
+
+#include "x86/decode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct scan {
+	struct hark_timeline *t;
+	struct lane *l;
+	struct walker *w;
+	const struct stop *stops;
+	unsigned n_stops;
+	scan_each *each;
+	void *ctx;
+	int calls; /* somebody wants system calls, or signals */
+};
+
+/* -- What is looked for -- */
+
+static int is_for(const struct scan *s, const struct stop *stop)
+{
+	return stop->thread == HARK_ANY_THREAD ||
+	       stop->thread == s->l->about.number;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_window(struct observe *o, uint64_t address, uint64_t len,
+		       unsigned on)
+{
+	struct observe_window *w = &o->windows[o->n_windows];
+
+	if (o->n_windows == OBSERVE_WINDOWS)
+		return;
+	*w = (struct observe_window){
+	    .index = (uint32_t)(address + WIRE_SHADOW_SKEW),
+	    .len = len < 1u << 30 ? (uint32_t)len : 1u << 30,
+	    .on = (on & HARK_ON_WRITE ? OBSERVE_STORES : 0u) |
+		  (on & HARK_ON_READ ? OBSERVE_LOADS : 0u)};
+	o->n_windows++;
+}
+
+/* More than there are windows: the last one takes them all in. */
+static void add_watch(struct observe *o, uint64_t address, uint64_t len,
+		      unsigned on, uint64_t fs_base)
+{
+	enum { REACH = 1 << 16 };
+
+	add_window(o, address, len, on);
+	if (address - fs_base + REACH < 2 * REACH)
+		add_window(o, address - fs_base, len, on);
+}
+
+static int set_observers(struct scan *s, struct hark_err *err)
+{
+	struct observe o = {0};
+	uint64_t *breaks =
+	    realloc(s->t->breaks, (s->n_stops + 1) * sizeof *s->t->breaks);
+	uint32_t n = 0;
+
+	if (breaks == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	s->t->breaks = breaks;
+	s->calls = 0;
+	for (unsigned i = 0; i < s->n_stops; i++) {
+		const struct stop *stop = &s->stops[i];
+
+		if (!is_for(s, stop))
+			continue;
+		if (stop->kind == HARK_STOP_BREAKPOINT)
+			breaks[n++] = stop->address;
+		else if (stop->kind == HARK_STOP_WATCH)
+			add_watch(&o, stop->address, stop->len, stop->on,
+				  walker_state(s->w)->fs_base);
+		else
+			s->calls = 1;
+	}
+	qsort(breaks, n, sizeof *breaks, by_number);
+	o.stops = breaks;
+	o.n_stops = n;
+	return walker_observe(s->w, &o, err);
+}
+
+/* -- What an instruction touches -- */
+
+struct touch {
+	uint64_t address;
+	uint32_t size, is_write;
+};
+enum { TOUCHES_MAX = 4 };
+
+static uint64_t operand_at(const struct x86_insn *x,
+			   const struct wire_rec_state *s)
+{
+	uint64_t at = (uint64_t)x->disp;
+
+	if (x->base == X86_RIP)
+		at += s->pc + x->len;
+	else if (x->base < 16)
+		at += s->gpr[x->base];
+	if (x->index < 16)
+		at += s->gpr[x->index] << x->scale;
+	if (x->prefixes & X86_P_67)
+		at = (uint32_t)at;
+	if (x->seg == 0x64)
+		at += s->fs_base;
+	return at;
+}
+
+static unsigned add_touch(struct touch *out, unsigned n, uint64_t address,
+			  uint64_t size, unsigned how)
+{
+	if (size == 0 || size > UINT32_MAX || n + 2 > TOUCHES_MAX)
+		return n;
+	if (how & X86_M_READ)
+		out[n++] = (struct touch){address, (uint32_t)size, 0};
+	if (how & X86_M_WRITE)
+		out[n++] = (struct touch){address, (uint32_t)size, 1};
+	return n;
+}
+
+/* A string instruction: all that is left of it, at rsi or rdi. */
+static unsigned touch_string(const struct x86_insn *x,
+			     const struct wire_rec_state *s, unsigned reg,
+			     unsigned how, struct touch *out, unsigned n)
+{
+	uint64_t size = x->opcode & 1 ? (x->rex & 8		  ? 8
+					 : x->prefixes & X86_P_66 ? 2
+								  : 4)
+				      : 1;
+	uint64_t times = 1, at = s->gpr[reg];
+
+	if (x->prefixes & (X86_P_F2 | X86_P_F3))
+		times = s->gpr[X86_RCX];
+	if (times > 1u << 28)
+		times = 1u << 28;
+	if (s->rflags & 0x400 && times > 0)
+		at -= (times - 1) * size;
+	return add_touch(out, n, at, times * size, how);
+}
+
+static unsigned touches_of(struct walker *w, struct touch *out)
+{
+	const struct wire_rec_state *s = walker_state(w);
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = walker_code(w, s->pc, code, sizeof code), n = 0;
+	struct x86_insn x;
+
+	if (x86_decode(code, have, &x) != X86_OK)
+		return 0;
+	if (x.is_mem && x.row->flow != X86_NEXT)
+		n = add_touch(out, n, operand_at(&x, s), 8, X86_M_READ);
+	else if (x.is_mem && x.row->mem & (X86_M_READ | X86_M_WRITE))
+		n = add_touch(out, n, operand_at(&x, s), x.row->mem_size,
+			      x.row->mem);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned reg = x.row->imem[i] & 15, how = x.row->imem[i] >> 4;
+
+		if (x.row->imem[i] == 0)
+			continue;
+		if (x.row->attr & X86_A_STRING)
+			n = touch_string(&x, s, reg, how, out, n);
+		else if (reg == X86_RSP)
+			n = add_touch(out, n,
+				      s->gpr[X86_RSP] -
+					  (how & X86_M_WRITE ? 8 : 0),
+				      8, how);
+		else
+			n = add_touch(out, n, s->gpr[reg], 8, how);
+	}
+	return n;
+}
+
+/* -- Hits -- */
+
+static void look_before(const struct scan *s, struct hit *h)
+{
+	for (uint32_t i = 0; i < h->size && i < sizeof h->before; i++)
+		h->before_known[i] =
+		    (uint8_t)walker_byte(s->w, h->address + i, &h->before[i]);
+}
+
+static int meet(struct scan *s, const struct stop *stop, struct hit *h)
+{
+	h->stop = stop;
+	h->count = walker_count(s->w);
+	h->pc = walker_pc(s->w);
+	return s->each(s->ctx, s->w, h);
+}
+
+/* The instruction that is next: does it meet a watch? Not 0: enough. */
+static int meet_watches(struct scan *s)
+{
+	struct touch touches[TOUCHES_MAX];
+	unsigned n = touches_of(s->w, touches);
+
+	for (unsigned i = 0; i < s->n_stops; i++) {
+		const struct stop *stop = &s->stops[i];
+
+		if (stop->kind != HARK_STOP_WATCH || !is_for(s, stop))
+			continue;
+		for (unsigned k = 0; k < n; k++) {
+			const struct touch *t = &touches[k];
+			struct hit h = {.address = t->address,
+					.size = t->size,
+					.is_write = t->is_write};
+			int rc;
+
+			if (!(stop->on &
+			      (t->is_write ? HARK_ON_WRITE : HARK_ON_READ)) ||
+			    t->address >= stop->address + stop->len ||
+			    stop->address >= t->address + t->size)
+				continue;
+			look_before(s, &h);
+			rc = meet(s, stop, &h);
+			if (rc != 0)
+				return rc;
+			break;
+		}
+	}
+	return 0;
+}
+
+static int meet_breaks(struct scan *s)
+{
+	for (unsigned i = 0; i < s->n_stops; i++) {
+		const struct stop *stop = &s->stops[i];
+		struct hit h = {.address = stop->address};
+		int rc = 0;
+
+		if (stop->kind == HARK_STOP_BREAKPOINT && is_for(s, stop) &&
+		    stop->address == walker_pc(s->w))
+			rc = meet(s, stop, &h);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int meet_calls(struct scan *s, enum walker_stop why)
+{
+	uint8_t info[128];
+	int signal = why == WALKER_SIGNAL ? walker_signal(s->w, info) : 0;
+	int64_t call = (int32_t)walker_state(s->w)->gpr[X86_RAX];
+
+	for (unsigned i = 0; i < s->n_stops; i++) {
+		const struct stop *stop = &s->stops[i];
+		struct hit h = {.call = call, .signal = signal};
+		int rc = 0;
+
+		if (is_for(s, stop) &&
+		    ((stop->kind == HARK_STOP_CALL && why == WALKER_CALL &&
+		      (stop->number < 0 || stop->number == call)) ||
+		     (stop->kind == HARK_STOP_SIGNAL && why == WALKER_SIGNAL &&
+		      (stop->number == 0 || stop->number == signal))))
+			rc = meet(s, stop, &h);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* -- Running over it -- */
+
+/* In the last count, step by step. */
+static int walk(struct scan *s, const struct stretch *range,
+		struct hark_err *err)
+{
+	struct walker_place at;
+
+	for (;;) {
+		int rc;
+
+		if (walker_place(s->w, &at, err) < 0)
+			return -1;
+		if (at.count > range->end_count ||
+		    (at.count == range->end_count &&
+		     at.step >= range->end_step))
+			return 0;
+		rc = meet_breaks(s);
+		if (rc == 0)
+			rc = meet_watches(s);
+		if (rc != 0)
+			return 1;
+		rc = walker_step(s->w, err);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+	}
+}
+
+static int run(struct scan *s, const struct stretch *range,
+	       struct hark_err *err)
+{
+	while (walker_count(s->w) < range->end_count) {
+		enum walker_stop why;
+		int rc = 0;
+
+		if (walker_run(s->w, range->end_count, s->calls, &why, err) < 0)
+			return -1;
+		if (why == WALKER_END)
+			return 0;
+		if (why == WALKER_BREAK)
+			rc = meet_breaks(s);
+		if (why == WALKER_CALL || why == WALKER_SIGNAL)
+			rc = meet_calls(s, why);
+		if (why == WALKER_WATCH) {
+			rc = meet_watches(s);
+			if (rc == 0 && walker_step(s->w, err) < 0)
+				return -1;
+		}
+		if (rc != 0)
+			return 1;
+	}
+	return walk(s, range, err);
+}
+
+int travel_scan(struct hark_timeline *t, struct lane *l,
+		const struct stretch *range, const struct stop *stops,
+		unsigned n_stops, scan_each *each, void *ctx,
+		struct hark_err *err)
+{
+	struct scan s = {.t = t,
+			 .l = l,
+			 .w = travel_scout(t, l, err),
+			 .stops = stops,
+			 .n_stops = n_stops,
+			 .each = each,
+			 .ctx = ctx};
+	int rc;
+
+	if (s.w == NULL)
+		return -1;
+	rc = walker_goto(s.w, range->count, range->step, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (set_observers(&s, err) < 0)
+		return -1;
+	/* Runs do not stop where they begin. */
+	rc = meet_breaks(&s);
+	if (rc == 0)
+		rc = run(&s, range, err);
+	return rc < 0 ? -1 : rc > 0;
+}
+
+/* -- The last one -- */
+
+static int keep_last(void *ctx, struct walker *at, const struct hit *hit)
+{
+	struct hit *out = ctx;
+
+	(void)at;
+	*out = *hit;
+	return 0;
+}
+
+/* Segment by segment, backwards: those that begin after the stretch does. */
+int travel_scan_last(struct hark_timeline *t, struct lane *l,
+		     const struct stretch *range, const struct stop *stops,
+		     unsigned n_stops, struct hit *out, struct hark_err *err)
+{
+	struct stretch part = *range;
+	unsigned s = l->end;
+
+	while (s-- > l->first) {
+		uint64_t key = recording_segment(t->rec->r, s)->count;
+		struct hit last = {0};
+
+		if (key >= range->end_count && s > l->first)
+			continue;
+		part.count = key > range->count ? key : range->count;
+		part.step = key > range->count ? 0 : range->step;
+		if (travel_scan(t, l, &part, stops, n_stops, keep_last, &last,
+				err) < 0)
+			return -1;
+		if (last.stop != NULL) {
+			*out = last;
+			return 1;
+		}
+		if (key <= range->count)
+			return 0;
+		part.end_count = part.count;
+		part.end_step = 0;
+	}
+	return 0;
+}

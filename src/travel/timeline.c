@@ -1,0 +1,465 @@
+/* travel/timeline.c - threads of a process, and where each is at the moment. */
+#include "travel/timeline.h"
+
+#include "record/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAST_MEMORY = 512 << 20 }; /* of each thread */
+
+static int out_of_memory(struct hark_err *err)
+{
+	return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+}
+
+/* -- Progress -- */
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int ask(void *ctx)
+{
+	enum { EVERY_NS = 20000000 };
+	struct hark_timeline *t = ctx;
+	int64_t now;
+
+	if (t->progress == NULL)
+		return 0;
+	now = now_ns();
+	if (now - t->asked_ns < EVERY_NS)
+		return 0;
+	t->asked_ns = now;
+	return t->progress(t->progress_ctx, t->done, t->total);
+}
+
+void hark_on_progress(struct hark_timeline *t, hark_progress *f, void *ctx)
+{
+	t->progress = f;
+	t->progress_ctx = ctx;
+}
+
+/* -- Lanes -- */
+
+struct lane *travel_lane(struct hark_timeline *t, uint32_t thread)
+{
+	for (unsigned i = 0; i < t->n_lanes; i++)
+		if (t->lanes[i].about.number == thread)
+			return &t->lanes[i];
+	return NULL;
+}
+
+static struct walker *make_walker(struct hark_timeline *t, struct lane *l,
+				  struct walker **at, struct hark_err *err)
+{
+	if (*at == NULL) {
+		if (walker_new(t->rec->r, l->first, l->end, at, err) < 0)
+			return NULL;
+		walker_on_ask(*at, ask, t);
+	}
+	return *at;
+}
+
+struct walker *travel_walker(struct hark_timeline *t, struct lane *l,
+			     struct hark_err *err)
+{
+	return make_walker(t, l, &l->walker, err);
+}
+
+struct walker *travel_scout(struct hark_timeline *t, struct lane *l,
+			    struct hark_err *err)
+{
+	return make_walker(t, l, &l->scout, err);
+}
+
+/* The START of a thread says more of it. */
+static int read_start(struct hark_timeline *t, struct lane *l,
+		      struct hark_err *err)
+{
+	struct recording_stream *in;
+	struct record_stream s;
+	struct record_event e;
+	const uint8_t *bytes;
+	size_t len;
+	int rc;
+
+	if (recording_read_segment(t->rec->r, l->first, &in, err) < 0)
+		return -1;
+	record_stream_init(&s, RECORD_OF_THREAD);
+	rc = recording_stream_next(in, &bytes, &len, err);
+	if (rc > 0) {
+		record_stream_feed(&s, bytes, len);
+		rc = record_stream_next(&s, &e, err);
+	}
+	if (rc > 0 && e.type == WIRE_REC_START) {
+		l->about.tid = e.start.tid;
+		l->about.parent = e.start.parent;
+	}
+	recording_stream_close(in);
+	return rc < 0 ? -1 : 0;
+}
+
+static int find_lanes(struct hark_timeline *t, struct hark_err *err)
+{
+	struct recording *r = t->rec->r;
+	unsigned n = recording_n_segments(r), lanes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		lanes += recording_segment(r, i)->process == t->process &&
+			 (i == 0 || recording_segment(r, i)->is_first);
+	t->lanes = calloc(lanes + 1, sizeof *t->lanes);
+	if (t->lanes == NULL)
+		return out_of_memory(err);
+	for (unsigned i = 0; i < n; i++) {
+		const struct recording_segment *s = recording_segment(r, i);
+		struct lane *l;
+
+		if (s->process != t->process)
+			continue;
+		if (t->n_lanes == 0 ||
+		    t->lanes[t->n_lanes - 1].about.number != s->thread) {
+			if (t->n_lanes > lanes)
+				break;
+			l = &t->lanes[t->n_lanes++];
+			l->about.number = s->thread;
+			l->first = i;
+		}
+		t->lanes[t->n_lanes - 1].end = i + 1;
+	}
+	for (unsigned i = 0; i < t->n_lanes; i++)
+		if (read_start(t, &t->lanes[i], err) < 0)
+			return -1;
+	return t->n_lanes > 0 ? 0
+			      : err_set(err, HARK_EINPUT, 0,
+					"process %u has no threads in the "
+					"recording",
+					t->process);
+}
+
+/* Each lane's own turns. */
+static int find_turns(struct hark_timeline *t, struct hark_err *err)
+{
+	size_t n;
+
+	if (order_load(t->rec->r, t->process, &t->order, err) < 0)
+		return -1;
+	n = order_n_turns(t->order);
+	for (size_t i = 0; i < n; i++) {
+		struct lane *l =
+		    travel_lane(t, order_turn(t->order, i)->thread);
+
+		if (l != NULL)
+			l->n_turns++;
+	}
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		struct lane *l = &t->lanes[i];
+
+		l->turns = calloc(l->n_turns + 1, sizeof *l->turns);
+		if (l->turns == NULL)
+			return out_of_memory(err);
+		l->n_turns = 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct lane *l =
+		    travel_lane(t, order_turn(t->order, i)->thread);
+
+		if (l != NULL)
+			l->turns[l->n_turns++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+/* -- Life -- */
+
+static int prepare(struct hark_timeline *t, struct hark_err *err)
+{
+	return find_lanes(t, err) < 0 || find_turns(t, err) < 0 ||
+		       maps_load(t->rec->r, t->process, &t->maps, err) < 0
+		   ? -1
+		   : travel_set(t, &t->lanes[0], 0, 0, err);
+}
+
+int hark_timeline_open(struct hark_recording *r, uint32_t process,
+		       struct hark_timeline **out, struct hark_error *err)
+{
+	struct hark_timeline *t = calloc(1, sizeof *t);
+	struct hark_err why = {0};
+
+	if (t == NULL)
+		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
+	t->rec = r;
+	t->process = process;
+	if (process == 0 && recording_n_processes(r->r) > 0)
+		t->process = recording_process(r->r, 0)->number;
+	if (prepare(t, &why) < 0) {
+		hark_timeline_close(t);
+		return travel_failed(&why, err);
+	}
+	*out = t;
+	return 0;
+}
+
+void hark_timeline_close(struct hark_timeline *t)
+{
+	if (t == NULL)
+		return;
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		walker_free(t->lanes[i].walker);
+		walker_free(t->lanes[i].scout);
+		past_free(t->lanes[i].past);
+		free(t->lanes[i].turns);
+	}
+	free(t->lanes);
+	order_free(t->order);
+	maps_free(t->maps);
+	free(t->mappings);
+	free(t->stops);
+	free(t->breaks);
+	free(t);
+}
+
+/* -- Turns -- */
+
+int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
+		       struct walker *w)
+{
+	uint64_t k =
+	    order_turns_before(t->order, walker_segment(w)) + walker_turns(w);
+
+	if (k == 0 || l->n_turns == 0)
+		return -1;
+	if (k > l->n_turns)
+		k = l->n_turns;
+	return l->turns[k - 1];
+}
+
+int64_t travel_turn(struct hark_timeline *t, struct hark_err *err)
+{
+	struct lane *l = &t->lanes[t->selected];
+	struct walker *w = travel_walker(t, l, err);
+
+	if (w == NULL || walker_goto(w, t->here.count, t->here.step, err) < 0)
+		return -1;
+	return travel_turn_of(t, l, w);
+}
+
+int travel_place_at(const struct hark_timeline *t, const struct lane *l,
+		    int64_t turn, uint64_t *count, uint64_t *pc)
+{
+	uint32_t low = 0, high = l->n_turns;
+	const struct order_turn *next;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if ((int64_t)l->turns[middle] <= turn)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return 0;
+	if (low == l->n_turns)
+		return 2;
+	next = order_turn(t->order, l->turns[low]);
+	*count = next->count;
+	*pc = next->pc;
+	return 1;
+}
+
+int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
+{
+	enum walker_stop stop = WALKER_THERE;
+	struct walker_place place;
+	struct walker *w;
+	uint8_t info[128];
+
+	if (l->has_last)
+		return 0;
+	w = travel_scout(t, l, err);
+	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
+	    walker_goto_segment(w, l->end - 1, err) < 0)
+		return -1;
+	while (stop != WALKER_END)
+		if (walker_run(w, UINT64_MAX, 0, &stop, err) < 0)
+			return -1;
+	l->about.end_signal = walker_signal(w, info);
+	if (walker_place(w, &place, err) < 0)
+		return -1;
+	l->about.last = (struct hark_position){t->process, l->about.number,
+					       place.count, place.step};
+	l->has_last = 1;
+	return 0;
+}
+
+int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
+		 struct hark_err *err)
+{
+	struct walker *w = travel_walker(t, l, err);
+	uint64_t count = 0, pc = 0;
+	int64_t turn;
+	int how;
+
+	if (w == NULL)
+		return -1;
+	*out = w;
+	if (l == &t->lanes[t->selected])
+		return walker_goto(w, t->here.count, t->here.step, err) < 0 ? -1
+									    : 1;
+	turn = travel_turn(t, err);
+	if (turn < 0)
+		return 0;
+	how = travel_place_at(t, l, turn, &count, &pc);
+	if (how == 0)
+		return 0;
+	if (how == 1)
+		return walker_goto_pc(w, count, pc, err) < 0 ? -1 : 1;
+	if (travel_last(t, l, err) < 0 ||
+	    walker_goto(w, l->about.last.count, l->about.last.step, err) < 0)
+		return -1;
+	return 1;
+}
+
+/* -- The moment -- */
+
+int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
+	       uint64_t step, struct hark_err *err)
+{
+	struct walker *w = travel_walker(t, l, err);
+	struct walker_place place;
+	int rc;
+
+	if (w == NULL)
+		return -1;
+	rc = walker_goto(w, count, step, err);
+	if (rc < 0 || walker_place(w, &place, err) < 0)
+		return -1;
+	if (rc > 0 && (place.count != count || place.step != step))
+		return err_set(err, HARK_ENOENT, 0,
+			       "thread %u ends at %llu+%llu", l->about.number,
+			       (unsigned long long)place.count,
+			       (unsigned long long)place.step);
+	t->selected = (unsigned)(l - t->lanes);
+	t->here = place;
+	return 0;
+}
+
+unsigned hark_n_threads(const struct hark_timeline *t)
+{
+	return t->n_lanes;
+}
+
+const struct hark_thread *hark_thread(const struct hark_timeline *t, unsigned i)
+{
+	struct hark_err ignored = {0};
+
+	if (i >= t->n_lanes)
+		return NULL;
+	/* Where a life ends is found out when somebody asks. */
+	travel_last((struct hark_timeline *)t, &t->lanes[i], &ignored);
+	return &t->lanes[i].about;
+}
+
+int hark_thread_lives(struct hark_timeline *t, uint32_t thread)
+{
+	struct lane *l = travel_lane(t, thread);
+	struct hark_err ignored = {0};
+	uint64_t count, pc;
+	int64_t turn;
+
+	if (l == NULL)
+		return 0;
+	if (l == &t->lanes[t->selected])
+		return 1;
+	turn = travel_turn(t, &ignored);
+	return turn >= 0 && travel_place_at(t, l, turn, &count, &pc) == 1;
+}
+
+uint32_t hark_selected(const struct hark_timeline *t)
+{
+	return t->lanes[t->selected].about.number;
+}
+
+int hark_select(struct hark_timeline *t, uint32_t thread,
+		struct hark_error *err)
+{
+	struct lane *l = travel_lane(t, thread);
+	struct hark_err why = {0};
+	struct walker_place place;
+	struct walker *w;
+	int rc;
+
+	if (l == NULL)
+		return travel_error(err, HARK_ERROR_ARGUMENT,
+				    "there is no thread %u", thread);
+	rc = travel_bring(t, l, &w, &why);
+	if (rc > 0 && walker_place(w, &place, &why) < 0)
+		rc = -1;
+	if (rc < 0)
+		return travel_failed(&why, err);
+	if (rc == 0)
+		return travel_error(err, HARK_ERROR_POSITION,
+				    "thread %u does not live yet", thread);
+	t->selected = (unsigned)(l - t->lanes);
+	t->here = place;
+	return 0;
+}
+
+struct hark_position hark_where(struct hark_timeline *t)
+{
+	return (struct hark_position){t->process, hark_selected(t),
+				      t->here.count, t->here.step};
+}
+
+int hark_seek(struct hark_timeline *t, const struct hark_position *to,
+	      struct hark_error *err)
+{
+	struct lane *l = travel_lane(t, to->thread);
+	struct hark_err why = {0};
+
+	if (to->process != t->process || l == NULL)
+		return travel_error(err, HARK_ERROR_POSITION,
+				    "there is no thread %u.%u", to->process,
+				    to->thread);
+	return travel_set(t, l, to->count, to->step, &why) < 0
+		   ? travel_failed(&why, err)
+		   : 0;
+}
+
+int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
+{
+	struct hark_err why = {0};
+
+	return travel_set(t, &t->lanes[0], 0, 0, &why) < 0
+		   ? travel_failed(&why, err)
+		   : 0;
+}
+
+/* Whoever has the last turn. */
+static struct lane *last_lane(struct hark_timeline *t)
+{
+	size_t n = order_n_turns(t->order);
+
+	return n == 0 ? &t->lanes[0]
+		      : travel_lane(t, order_turn(t->order, n - 1)->thread);
+}
+
+int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
+{
+	struct lane *l = last_lane(t);
+	struct hark_err why = {0};
+
+	if (l == NULL)
+		l = &t->lanes[0];
+	if (travel_last(t, l, &why) < 0 ||
+	    travel_set(t, l, l->about.last.count, l->about.last.step, &why) < 0)
+		return travel_failed(&why, err);
+	return 0;
+}

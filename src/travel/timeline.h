@@ -1,0 +1,153 @@
+/* travel/timeline.h - one process of a recording, at a moment.
+ *
+ *	api.c		recordings, errors, positions as text
+ *	timeline.c	threads, and where each is at the moment
+ *	memory.c	what memory holds then
+ *	scan.c		a stretch of a thread, looked through for something
+ *	move.c		steps and runs, forwards and backwards
+ *	ask.c		questions
+ *
+ * The moment is a place of the selected thread. Every other thread has done
+ * all its turns (record/order.h) before the one that the selected is in, and
+ * none after. Private to this folder. */
+#ifndef TRAVEL_TIMELINE_H
+#define TRAVEL_TIMELINE_H
+
+#include "hark/recording.h"
+
+#include "record/order.h"
+#include "travel/maps.h"
+#include "travel/past.h"
+#include "travel/walker.h"
+
+struct travel_file {
+	uint8_t *bytes; /* owned; NULL: not read yet */
+	size_t len;
+	int tried;
+};
+
+struct hark_recording {
+	struct recording *r;		/* owned */
+	struct hark_process *processes; /* owned */
+	struct hark_module *modules;	/* owned */
+	struct travel_file *files;	/* owned: of modules */
+};
+
+/* A thread. Walkers are made when they are needed: one is where the moment is
+ * (or was), the scout is anywhere. */
+struct lane {
+	struct hark_thread about;
+	unsigned first, end;   /* segments of the recording */
+	struct walker *walker; /* owned */
+	struct walker *scout;  /* owned */
+	struct past *past;     /* owned */
+	uint32_t *turns;       /* owned: of the order, its own */
+	uint32_t n_turns;
+	int has_last;
+};
+
+struct stop {
+	uint32_t id;
+	enum hark_stop kind; /* BREAKPOINT, WATCH, CALL, SIGNAL */
+	uint32_t thread;     /* HARK_ANY_THREAD */
+	uint64_t address, len;
+	unsigned on; /* HARK_ON_* */
+	int64_t number;
+	hark_condition *when;
+	void *ctx;
+};
+
+struct hark_timeline {
+	struct hark_recording *rec; /* borrowed */
+	uint32_t process;
+	struct lane *lanes; /* owned */
+	unsigned n_lanes;
+	unsigned selected;
+	struct walker_place here;      /* of the selected lane */
+	struct order *order;	       /* owned */
+	struct maps *maps;	       /* owned */
+	struct hark_mapping *mappings; /* owned */
+	unsigned n_mappings;
+	struct stop *stops; /* owned */
+	unsigned n_stops, room_stops;
+	uint32_t last_id;
+	hark_progress *progress;
+	void *progress_ctx;
+	int64_t asked_ns; /* when the progress function was last called */
+	uint64_t done, total;
+	uint64_t *breaks; /* owned: addresses, for a scout */
+};
+
+/* -- api.c -- */
+
+/* Of our own errors one of the public kind; always -1. */
+int travel_failed(const struct hark_err *from, struct hark_error *to);
+int travel_error(struct hark_error *to, enum hark_error_code code,
+		 const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A module's bytes, read once; NULL: they are not there. */
+struct travel_file *travel_file(struct hark_recording *r, unsigned i,
+				struct hark_err *err);
+
+/* -- timeline.c -- */
+
+struct lane *travel_lane(struct hark_timeline *t, uint32_t thread);
+/* Its walkers, made now if need be. NULL: *err. */
+struct walker *travel_walker(struct hark_timeline *t, struct lane *l,
+			     struct hark_err *err);
+struct walker *travel_scout(struct hark_timeline *t, struct lane *l,
+			    struct hark_err *err);
+/* The lane's walker is where it is at the moment: 1. 0: it does not live. */
+int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
+		 struct hark_err *err);
+/* The turn that the moment is in; of the order. -1: none. */
+int64_t travel_turn(struct hark_timeline *t, struct hark_err *err);
+/* The turn that a walker of the lane is in. */
+int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
+		       struct walker *w);
+/* Where the lane is when turn `turn` is being done by another: its place is
+ * where its next turn begins. 0: it is not born. 2: at its end. */
+int travel_place_at(const struct hark_timeline *t, const struct lane *l,
+		    int64_t turn, uint64_t *count, uint64_t *pc);
+/* From here on the moment is this one. */
+int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
+	       uint64_t step, struct hark_err *err);
+int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err);
+
+/* -- memory.c -- */
+
+size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
+		   uint8_t *out, uint8_t *known, struct hark_err *err);
+
+/* -- scan.c -- */
+
+struct hit {
+	const struct stop *stop;
+	uint64_t count, pc, step;
+	int64_t turn;
+	uint64_t address;
+	uint32_t size, is_write;
+	int64_t call;
+	int signal;
+	/* Of a write or read: as far as the thread itself knew. */
+	uint8_t before[64], before_known[64], after[64];
+};
+
+/* A stretch of a lane: from a place (inclusive), up to another (exclusive). */
+struct stretch {
+	uint64_t count, step;	      /* from */
+	uint64_t end_count, end_step; /* UINT64_MAX: its end */
+};
+/* Not 0: enough. */
+typedef int scan_each(void *ctx, struct walker *at, const struct hit *hit);
+/* Calls each for every hit of stops, in order. 1: it was enough. */
+int travel_scan(struct hark_timeline *t, struct lane *l,
+		const struct stretch *range, const struct stop *stops,
+		unsigned n_stops, scan_each *each, void *ctx,
+		struct hark_err *err);
+/* The last hit of the stretch: 1; 0: none. */
+int travel_scan_last(struct hark_timeline *t, struct lane *l,
+		     const struct stretch *range, const struct stop *stops,
+		     unsigned n_stops, struct hit *out, struct hark_err *err);
+
+#endif
