@@ -1,0 +1,282 @@
+/* hark/recording.h - what a program did, from a recording of it.
+ *
+ * A recording holds processes, a process threads, a thread its whole life. A
+ * timeline is one process of it, put to a moment: all registers and all memory
+ * that is known, as they were then. It can be put to any other moment, and run
+ * forwards and backwards from one to the next.
+ *
+ *	struct hark_recording *r;
+ *	struct hark_timeline *t;
+ *	struct hark_error err;
+ *	struct hark_access w;
+ *
+ *	if (hark_open("latest.hark", &r, &err) < 0 ||
+ *	    hark_timeline_open(r, 0, &t, &err) < 0)
+ *		errx(1, "%s", err.text);
+ *	hark_seek_end(t, &err);
+ *	if (hark_last_write(t, address, 8, &w, &err) == 1)
+ *		printf("%u:%llu\n", w.at.thread, w.at.count);
+ *
+ * Rules. Functions return 0, or -1 and fill *err (NULL is allowed); those that
+ * look for something return 1 if it was found and 0 if there is none. Outputs
+ * come last and are left alone on failure. Strings and structs behind pointers
+ * live as long as what they were asked of. One thread at a time may use a
+ * recording and its timelines. Nothing of the recorded program is ever
+ * executed outside of the replay, which makes no system calls.
+ *
+ * Everything of a recording is untrusted: a file that was tampered with yields
+ * errors or wrong answers, never harm. */
+#ifndef HARK_RECORDING_H
+#define HARK_RECORDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hark_recording; /* opaque */
+struct hark_timeline;  /* opaque */
+
+enum hark_error_code {
+	HARK_ERROR_NONE,
+	HARK_ERROR_FILE,     /* it cannot be read, or is no recording */
+	HARK_ERROR_MEMORY,   /* none is left */
+	HARK_ERROR_MACHINE,  /* this CPU lacks what the program used */
+	HARK_ERROR_POSITION, /* there is no such moment */
+	HARK_ERROR_DIVERGED, /* the replay is not what was recorded */
+	HARK_ERROR_STOPPED,  /* the progress function said so */
+	HARK_ERROR_ARGUMENT,
+};
+struct hark_error {
+	enum hark_error_code code;
+	char text[512]; /* one line for a person */
+};
+
+/* -- A recording ----------------------------------------------------------- */
+
+/* A file that ends early is opened up to there (hark_is_complete). */
+int hark_open(const char *path, struct hark_recording **out,
+	      struct hark_error *err);
+void hark_close(struct hark_recording *r);
+int hark_is_complete(const struct hark_recording *r);
+
+struct hark_process {
+	uint32_t number; /* from 1 */
+	uint32_t parent; /* forked from this one; 0: none */
+	uint32_t pid;
+	uint32_t n_threads;
+	const char *program; /* its file; "": its parent's */
+	const char *command; /* its words */
+	int exit_status;     /* -1: not known */
+	int exit_signal;     /* 0: none, or not known */
+};
+unsigned hark_n_processes(const struct hark_recording *r);
+/* By its place, from 0. */
+const struct hark_process *hark_process(const struct hark_recording *r,
+					unsigned i);
+
+/* A file that the process mapped, or the vdso: its bytes are in the recording
+ * (len 0: they are not). */
+struct hark_module {
+	const char *path;
+	const char *build_id; /* hexadecimal; "": none */
+	const char *debug_of; /* debug information of this path; "": no */
+	uint64_t len;
+};
+unsigned hark_n_modules(const struct hark_recording *r);
+const struct hark_module *hark_module(const struct hark_recording *r,
+				      unsigned i);
+/* For the caller to free. */
+int hark_read_module(struct hark_recording *r, unsigned i, uint8_t **out,
+		     size_t *len, struct hark_error *err);
+
+/* -- Moments --------------------------------------------------------------- */
+
+/* The instruction that is `step` after the one at which the thread's count
+ * became `count`; it is about to be executed. As text: THREAD:COUNT,
+ * THREAD:COUNT+STEP, PROCESS.THREAD:COUNT+STEP. */
+struct hark_position {
+	uint32_t process, thread;
+	uint64_t count, step;
+};
+
+/* "12:345+6", "start", "end", "50%": of the timeline's process. */
+int hark_position_parse(struct hark_timeline *t, const char *text,
+			struct hark_position *out, struct hark_error *err);
+/* Into at least 64 bytes. */
+void hark_position_text(const struct hark_position *at, char *out, size_t size);
+/* Of positions of one timeline: < 0, 0, > 0 as a comes before b, in the order
+ * that all threads agree with. */
+int hark_position_compare(struct hark_timeline *t,
+			  const struct hark_position *a,
+			  const struct hark_position *b);
+
+/* -- A timeline ------------------------------------------------------------ */
+
+/* At its start. process 0: the first. */
+int hark_timeline_open(struct hark_recording *r, uint32_t process,
+		       struct hark_timeline **out, struct hark_error *err);
+void hark_timeline_close(struct hark_timeline *t);
+
+/* Called every now and then (at least ten times a second) while something
+ * takes long: done of total, in no particular unit. Not 0: it is given up,
+ * with HARK_ERROR_STOPPED, and the timeline stays where it was. */
+typedef int hark_progress(void *ctx, uint64_t done, uint64_t total);
+void hark_on_progress(struct hark_timeline *t, hark_progress *f, void *ctx);
+
+struct hark_thread {
+	uint32_t number; /* from 1 */
+	uint32_t tid;
+	uint32_t parent;	   /* that made it; 0: not known */
+	struct hark_position last; /* where its life, or the file, ends */
+	int end_signal;		   /* that it died of; 0: none */
+};
+unsigned hark_n_threads(const struct hark_timeline *t);
+const struct hark_thread *hark_thread(const struct hark_timeline *t,
+				      unsigned i);
+/* Does it live now? */
+int hark_thread_lives(struct hark_timeline *t, uint32_t thread);
+
+/* The thread that moves. Seeking to a position of another one selects it. */
+uint32_t hark_selected(const struct hark_timeline *t);
+int hark_select(struct hark_timeline *t, uint32_t thread,
+		struct hark_error *err);
+
+struct hark_position hark_where(struct hark_timeline *t);
+int hark_seek(struct hark_timeline *t, const struct hark_position *to,
+	      struct hark_error *err);
+int hark_seek_start(struct hark_timeline *t, struct hark_error *err);
+int hark_seek_end(struct hark_timeline *t, struct hark_error *err);
+
+/* -- State at this moment -------------------------------------------------- */
+
+/* General registers by hardware number: rax rcx rdx rbx rsp rbp rsi rdi, r8
+ * to r15. */
+struct hark_registers {
+	uint64_t gpr[16];
+	uint64_t rip, rflags, fs_base, gs_base;
+	/* As the xsave instruction stores them, in its standard format. Those
+	 * that xstate_bv does not name are in their initial state. */
+	uint64_t xstate_bv;
+	uint32_t xsave_len;
+	uint8_t xsave[16384];
+};
+int hark_registers(struct hark_timeline *t, uint32_t thread,
+		   struct hark_registers *out, struct hark_error *err);
+
+/* Memory as far as it is known: what any thread of the process has loaded or
+ * stored before, and otherwise what files held that are mapped there. known[i]
+ * is 0 where out[i] is not. Returns how many bytes are known. */
+size_t hark_read(struct hark_timeline *t, uint64_t address, size_t len,
+		 uint8_t *out, uint8_t *known, struct hark_error *err);
+
+/* Mappings of this moment that are of files, and those whose whereabouts the
+ * program's system calls tell: in ascending order. */
+struct hark_mapping {
+	uint64_t start, end, offset;
+	uint32_t prot;	  /* PROT_* */
+	int module;	  /* its place among modules; -1: none */
+	const char *path; /* "": no file */
+};
+int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
+		  unsigned *n, struct hark_error *err);
+
+/* If the thread is about to enter a handler, or died: the signal, and its
+ * siginfo_t (128 bytes). */
+int hark_signal(struct hark_timeline *t, uint32_t thread, int *signo,
+		uint8_t siginfo[128], struct hark_error *err);
+
+/* -- Moving ---------------------------------------------------------------- */
+
+enum hark_direction { HARK_FORWARD, HARK_BACKWARD };
+
+enum hark_stop {
+	HARK_STOP_STEP,	      /* as many steps as were asked for */
+	HARK_STOP_BREAKPOINT, /* at one: about to execute it */
+	HARK_STOP_WATCH,      /* forward: behind the access; backward: before */
+	HARK_STOP_CALL,	      /* at a system call */
+	HARK_STOP_SIGNAL,     /* a signal is about to be delivered */
+	HARK_STOP_EVENT,      /* a thread begins or ends */
+	HARK_STOP_START,      /* there is nothing before this */
+	HARK_STOP_END,	      /* nor behind this */
+};
+
+struct hark_stopped {
+	enum hark_stop why;
+	uint32_t thread;   /* selected now */
+	uint64_t address;  /* of the breakpoint, or accessed */
+	uint32_t size;	   /* of the access */
+	uint32_t is_write; /* it was one */
+	uint32_t id;	   /* of breakpoint or watchpoint */
+	int64_t call;	   /* the system call's number */
+	int signal;
+};
+
+/* The selected thread alone, by instructions. */
+int hark_step(struct hark_timeline *t, enum hark_direction way, uint64_t n,
+	      struct hark_stopped *out, struct hark_error *err);
+/* All threads, in the order that they agree with, to the next place where
+ * something was asked to be stopped at. */
+int hark_run(struct hark_timeline *t, enum hark_direction way,
+	     struct hark_stopped *out, struct hark_error *err);
+
+/* Any number of them; ids are from 1. A condition is asked when its breakpoint
+ * (or watchpoint) is met; the timeline is at that moment, and registers and
+ * memory may be read. 0: it is not stopped there. */
+typedef int hark_condition(void *ctx, struct hark_timeline *t);
+enum { HARK_ANY_THREAD = 0 };
+uint32_t hark_break(struct hark_timeline *t, uint64_t address, uint32_t thread,
+		    hark_condition *when, void *ctx);
+enum { HARK_ON_WRITE = 1, HARK_ON_READ = 2 };
+uint32_t hark_watch(struct hark_timeline *t, uint64_t address, uint64_t len,
+		    unsigned on, uint32_t thread, hark_condition *when,
+		    void *ctx);
+/* System calls (number -1: all), signals (0: all), threads' begin and end. */
+uint32_t hark_catch_call(struct hark_timeline *t, int64_t number);
+uint32_t hark_catch_signal(struct hark_timeline *t, int signal);
+void hark_forget_stop(struct hark_timeline *t, uint32_t id);
+
+/* -- Questions ------------------------------------------------------------- */
+
+/* The timeline stays where it is. */
+
+struct hark_access {
+	struct hark_position at; /* of the instruction */
+	uint64_t pc;
+	uint64_t address; /* of the whole access */
+	uint32_t size;
+	uint32_t is_write;
+	uint32_t known;	    /* how much of before and after is */
+	uint8_t before[64]; /* what was there, as far as it is known */
+	uint8_t after[64];
+};
+/* The last write to any of these bytes before now. */
+int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
+		    struct hark_access *out, struct hark_error *err);
+/* All accesses of this kind between two moments, in their order. Not 0 from
+ * `each` ends it. */
+typedef int hark_each_access(void *ctx, const struct hark_access *a);
+int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
+		  unsigned on, const struct hark_position *from,
+		  const struct hark_position *to, hark_each_access *each,
+		  void *ctx, struct hark_error *err);
+/* Every time that an address was executed. `at` is the timeline's place while
+ * `each` is called, so registers and memory can be read. */
+typedef int hark_each_visit(void *ctx, struct hark_timeline *t,
+			    const struct hark_position *at);
+int hark_visits(struct hark_timeline *t, uint64_t address,
+		const struct hark_position *from,
+		const struct hark_position *to, hark_each_visit *each,
+		void *ctx, struct hark_error *err);
+
+/* More key frames between two moments, so that moving there is quick. */
+int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
+		 const struct hark_position *to, struct hark_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
