@@ -200,8 +200,11 @@ static int record_run(const struct job *job, struct run *r,
 	int stopped = wait_for(r, is_child);
 	int status = run_exit_status(r);
 
-	if (stopped)
+	if (stopped) {
 		run_leave(r);
+		while (is_farewell(supervise_wait(0, 0)))
+			continue; /* the same: timeout(1) sends two */
+	}
 	recorder_finish(rec, status);
 	if (wait_for_file(rec, stopped) < 0) {
 		say_error("the recording was left unfinished");

@@ -168,7 +168,8 @@ void park_here(struct vcpu *v)
 	struct wire_park p;
 
 	if (__atomic_load_n(&e->stay.state, __ATOMIC_ACQUIRE) !=
-	    WIRE_STAY_ASKED)
+		WIRE_STAY_ASKED ||
+	    v->is_vfork) /* its parent waits for what it is about to do */
 		return;
 	native_mask(SIG_ALL);
 	if (__atomic_load_n(&v->held, __ATOMIC_RELAXED)) { /* that goes first */
