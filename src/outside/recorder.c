@@ -442,6 +442,8 @@ int recorder_start(struct recorder *r, struct hark_err *err)
 	sigset_t all, before;
 	int e;
 
+	if (press_start(r->press, err) < 0)
+		return -1;
 	r->main = (pid_t)syscall(SYS_gettid);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
