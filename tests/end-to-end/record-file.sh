@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 87
+plan 92
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -56,7 +56,7 @@ like "and they replay" "$(verified k2.hark)" "$GOOD"
 
 # -- What a program sends to its process group --
 
-for sig in ABRT TRAP SYS; do
+for sig in ABRT TRAP SYS SEGV BUS ILL FPE; do
 	rm -f g.hark
 	{ setsid -w "$HARK" record -q -o g.hark sh -c "kill -$sig 0"; } 2>/dev/null
 	is "SIG$sig for the whole group: all of it is recorded" \
@@ -249,16 +249,17 @@ for _ in {1..100}; do
 	sleep 0.05
 done
 is "-D: the program keeps the shell's number" "$(cat pid1)" "$(cat pid2)"
-like "and is recorded" "$(verified beside.hark)" "$GOOD"
+is "and is recorded to its end" "$(json beside.hark complete)" True
+like "as it should be" "$(verified beside.hark)" "$GOOD"
 
 # -- Damage --
 
 head -c 5000 /dev/urandom >junk
 try hark info junk
 is "junk: one line, 125" "$status:$(wc -l <<<"$err"):$out" 125:1:
-size=$(stat -c %s c.hark)
-head -c $((size / 2)) c.hark >cut.hark
-is "half a recording can be read" "$(json cut.hark complete)" False
+size=$(stat -c %s k2.hark)
+head -c $((size - size / 50)) k2.hark >cut.hark
+is "a part of a recording can be read" "$(json cut.hark complete)" False
 like "and replays to there" "$(verified cut.hark)" "$GOOD"
 cp c.hark flip.hark
 python3 -c 'import sys
@@ -266,7 +267,7 @@ with open("flip.hark", "r+b") as f:
     f.seek(int(sys.argv[1]))
     byte = f.read(1)[0]
     f.seek(-1, 1)
-    f.write(bytes([byte ^ 4]))' $((size / 2))
+    f.write(bytes([byte ^ 4]))' $(($(stat -c %s c.hark) / 2))
 try hark verify flip.hark
 is "a changed byte is noticed" "$status:$(wc -l <<<"$err")" 125:1
 like "and where" "$err" 'damaged at byte [0-9]+'
