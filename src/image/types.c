@@ -86,12 +86,12 @@ static void complete(struct dw_entry *e)
 /* The entry behind typedefs and qualifiers; false: void, or damaged. */
 static bool bare(struct type *t, struct dw_entry *e)
 {
-	for (int i = 0; i < CHAIN; i++) { /* T1 */
+	for (int i = 0; i < CHAIN && t->stars == 0; i++) { /* T1 */
 		if (!type_entry(*t, e))
 			return false;
 		if (!is_passed(e->decl->tag)) {
 			complete(e);
-			*t = (struct type){e->u, e->die, t->dim};
+			*t = (struct type){e->u, e->die, t->dim, 0};
 			return true;
 		}
 		*t = type_under(e);
@@ -195,8 +195,9 @@ static void look_array(const struct dw_entry *e, uint32_t dim,
 
 		if (is_first) {
 			out->count = n;
-			out->target = last ? type_under(e)
-					   : (struct type){e->u, e->die, i + 1};
+			out->target =
+			    last ? type_under(e)
+				 : (struct type){e->u, e->die, i + 1, 0};
 		}
 		is_first = false;
 		if (n != 0 && size > UINT64_MAX / n)
@@ -283,6 +284,12 @@ void type_look(struct type t, struct type_facts *out)
 {
 	struct type_facts base;
 
+	if (t.stars > 0) {
+		*out = (struct type_facts){
+		    .kind = TYPE_POINTER, .size = 8, .target = t};
+		out->target.stars--;
+		return;
+	}
 	if (!look(&t, out))
 		return;
 	if (out->kind == TYPE_ARRAY)
@@ -408,6 +415,8 @@ void type_text(struct type t, char *out, size_t size)
 	if (size > 0)
 		out[0] = '\0';
 	put_type(&o, t, 0);
+	for (uint32_t i = 0; i < t.stars && i < CHAIN; i++)
+		put(&o, "%s*", ends_in_star(&o) ? "" : " ");
 }
 
 /* -- Fields -- */
@@ -639,7 +648,7 @@ int type_named(struct image_file *f, const char *name, struct type *out,
 	for (; n != NULL && left > 0 && strcmp(n->name, name) == 0; left--, n++)
 		if (n->tag != TAG_VARIABLE && n->tag != TAG_MEMBER &&
 		    (tag == 0 || n->tag == tag)) {
-			*out = (struct type){n->u, n->die, 0};
+			*out = (struct type){n->u, n->die, 0, 0};
 			return 0;
 		}
 	return err_set(err, HARK_ENOENT, 0, "%s: no type '%s'", f->name, name);

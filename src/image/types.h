@@ -21,7 +21,8 @@ struct dw_unit;
 struct type {
 	struct dw_unit *unit; /* NULL: void */
 	uint64_t die;
-	uint32_t dim; /* of an array of arrays: how many are gone */
+	uint32_t dim;	/* of an array of arrays: how many are gone */
+	uint32_t stars; /* pointers to it, that the file need not speak of */
 };
 
 enum type_kind {
