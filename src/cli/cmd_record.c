@@ -146,15 +146,20 @@ static int is_farewell(int sig)
 
 /* Until the program ends (0) or recording is to stop (1). A program that hark
  * has started gets the signals that hark gets, but SIGINT from others than the
- * terminal: that is for hark. One that runs beside hark gets none. */
-static int wait_for(struct run *r, int is_child)
+ * terminal: that is for hark. One that runs beside hark gets none. One that
+ * waits for who does not read cannot act on any. */
+static int wait_for(struct run *r, struct recorder *rec, int is_child)
 {
 	pid_t pid = is_child ? run_root(r) : 0;
 	enum run_status more;
+	int farewell = 0;
 
 	while ((more = run_step(r)) != RUN_DONE) {
 		int sig = supervise_wait_but(pid, more == RUN_ON, SIGINT);
 
+		farewell |= is_farewell(sig);
+		if (farewell && recorder_is_stuck(rec))
+			recorder_abandon(rec);
 		if (is_child ? sig == SIGINT : is_farewell(sig))
 			return 1;
 	}
@@ -197,7 +202,7 @@ static int record_run(const struct job *job, struct run *r,
 		      struct recorder *rec, int is_child)
 {
 	struct recorder_totals totals;
-	int stopped = wait_for(r, is_child);
+	int stopped = wait_for(r, rec, is_child);
 	int status = run_exit_status(r);
 
 	if (stopped) {

@@ -548,6 +548,11 @@ int press_has_failed(struct press *p)
 	return failed;
 }
 
+void press_abandon(struct press *p)
+{
+	file_writer_abandon(p->plan.file);
+}
+
 /* No job is being written when these are asked: after press_wait(p, 0). */
 uint64_t press_written(struct press *p)
 {

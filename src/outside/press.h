@@ -87,6 +87,8 @@ uint64_t press_load(struct press *p);
 /* Until no more than that wait. */
 void press_wait(struct press *p, uint64_t most);
 int press_has_failed(struct press *p);
+/* The file is not waited for any more (file_writer_abandon). */
+void press_abandon(struct press *p);
 uint64_t press_written(struct press *p);
 /* R4: segments that had to go. */
 uint64_t press_dropped(struct press *p);

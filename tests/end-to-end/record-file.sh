@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 92
+plan 101
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -239,6 +239,57 @@ is "--ring: the recording is whole" "$(json ring.hark complete)" True
 ok "and small" test "$(json ring.hark thread_bytes)" -le 45000
 ok "but not empty" test "$(json ring.hark key_frames)" -gt 0
 like "and replays" "$(verified ring.hark)" "$GOOD"
+
+# -- Nobody reads --
+
+# until WHAT...: it succeeds, within 20 s.
+until_() {
+	for _ in {1..200}; do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+# stuck COMMAND...: hark records it into a pipe that is open and not read.
+stuck() {
+	rm -f pipe err
+	mkfifo pipe
+	# shellcheck disable=SC2217
+	sleep 1000 <pipe &
+	reader=$!
+	"$HARK" record -o - -- "$@" >pipe 2>err &
+	stuck=$!
+	until_ grep -q '^hark: nobody reads the recording, ' err
+}
+unread() {
+	kill $reader
+	wait $reader
+} 2>/dev/null
+
+stuck dd if=/dev/urandom of=/dev/null bs=64K
+is "a pipe that nobody reads: that is said" $? 0
+kill -TERM "$stuck"
+wait "$stuck"
+is "the program still gets its signals" $? 143
+like "for the recording is given up" "$(cat err)" \
+	'nobody reads it; recording ends here, and the program goes on'
+unread 2>/dev/null
+stuck dd if=/dev/urandom of=/dev/null bs=64K count=20
+is "the program has ended, and nobody reads: likewise" $? 0
+kill -TERM "$stuck"
+sleep 0.2
+kill -TERM "$stuck"
+wait "$stuck"
+is "hark can be made to end" $? 0
+like "and says what that means" "$(cat err)" \
+	'hark: the recording was left unfinished$'
+unread 2>/dev/null
+"$HARK" record -o - -- dd if=/dev/urandom of=/dev/null bs=64K count=1000 2>err |
+	(sleep 3 && cat >late.hark)
+is "a reader who is late: that is said once" \
+	"$(grep -c 'nobody reads' err)" 1
+is "and nothing is lost" "$(json late.hark complete)" True
+like "of it" "$(verified late.hark)" "$GOOD"
 
 # -- -D --
 
