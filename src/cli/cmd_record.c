@@ -7,6 +7,7 @@
 #include "outside/run.h"
 #include "outside/shelf.h"
 #include "outside/supervise.h"
+#include "outside/tracee.h"
 #include "present/say.h"
 
 #include <errno.h>
@@ -166,11 +167,15 @@ static int wait_for(struct run *r, struct recorder *rec, int is_child)
 	return 0;
 }
 
-/* Until the file is whole, unless somebody says twice not to wait. */
-static int wait_for_file(struct recorder *rec, int stops)
+/* Until the file is whole, unless somebody says twice not to wait. What comes
+ * as soon as the first (timeout(1) sends two) is the same. */
+static int wait_for_file(struct recorder *rec, int stops, int64_t since_ns)
 {
+	enum { SOON_NS = 200000000 };
+
 	while (!recorder_is_done(rec) && stops < 2)
-		stops += is_farewell(supervise_wait(0, 1));
+		stops += is_farewell(supervise_wait(0, 1)) &&
+			 tracee_now_ns() - since_ns > SOON_NS;
 	return stops < 2 ? 0 : -1;
 }
 
@@ -204,6 +209,7 @@ static int record_run(const struct job *job, struct run *r,
 	struct recorder_totals totals;
 	int stopped = wait_for(r, rec, is_child);
 	int status = run_exit_status(r);
+	int64_t since_ns = stopped ? tracee_now_ns() : 0;
 
 	if (stopped) {
 		run_leave(r);
@@ -211,7 +217,7 @@ static int record_run(const struct job *job, struct run *r,
 			continue; /* the same: timeout(1) sends two */
 	}
 	recorder_finish(rec, status);
-	if (wait_for_file(rec, stopped) < 0) {
+	if (wait_for_file(rec, stopped, since_ns) < 0) {
 		say_error("the recording was left unfinished");
 		if (status >= 0)
 			supervise_exit_as(status);

@@ -206,7 +206,7 @@ int park_leave(const struct wire_slot *slot)
 	    v->sighand->refs != slot->n_threads ||
 	    !change(&e->stay, WIRE_STAY_ASKED, WIRE_STAY_LEAVING))
 		return ERR_BUSY;
-	sighand_leave(v->sighand);
+	sighand_leave(v->sighand, SIG_ALL);
 	__atomic_store_n(&e->stay.state, WIRE_STAY_LEFT, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -304,7 +304,7 @@ int depart(pid_t pid, const struct peer *peer, const struct depart_how *how,
 	   struct hark_err *err)
 {
 	int64_t limit = tracee_now_ns() + LIMIT_S * 1000000000LL;
-	struct departure p;
+	struct departure p = {0};
 	int rc = open_departure(pid, peer, &p, err);
 
 	if (rc < 0)
