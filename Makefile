@@ -60,8 +60,8 @@ WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 
 PURE_DIRS   := base x86 wire
 INSIDE_DIRS := $(PURE_DIRS) inside engine
-HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight probe profile \
-	context present gdb cli
+HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight probe \
+	profile context present gdb ask cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects.
 INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \

@@ -7,6 +7,7 @@
 #include "outside/run.h"
 #include "outside/shelf.h"
 #include "outside/supervise.h"
+#include "outside/tracee.h"
 #include "present/say.h"
 
 #include <errno.h>
@@ -146,26 +147,35 @@ static int is_farewell(int sig)
 
 /* Until the program ends (0) or recording is to stop (1). A program that hark
  * has started gets the signals that hark gets, but SIGINT from others than the
- * terminal: that is for hark. One that runs beside hark gets none. */
-static int wait_for(struct run *r, int is_child)
+ * terminal: that is for hark. One that runs beside hark gets none. One that
+ * waits for who does not read cannot act on any. */
+static int wait_for(struct run *r, struct recorder *rec, int is_child)
 {
 	pid_t pid = is_child ? run_root(r) : 0;
 	enum run_status more;
+	int farewell = 0;
 
 	while ((more = run_step(r)) != RUN_DONE) {
 		int sig = supervise_wait_but(pid, more == RUN_ON, SIGINT);
 
+		farewell |= is_farewell(sig);
+		if (farewell && recorder_is_stuck(rec))
+			recorder_abandon(rec);
 		if (is_child ? sig == SIGINT : is_farewell(sig))
 			return 1;
 	}
 	return 0;
 }
 
-/* Until the file is whole, unless somebody says twice not to wait. */
-static int wait_for_file(struct recorder *rec, int stops)
+/* Until the file is whole, unless somebody says twice not to wait. What comes
+ * as soon as the first (timeout(1) sends two) is the same. */
+static int wait_for_file(struct recorder *rec, int stops, int64_t since_ns)
 {
+	enum { SOON_NS = 200000000 };
+
 	while (!recorder_is_done(rec) && stops < 2)
-		stops += is_farewell(supervise_wait(0, 1));
+		stops += is_farewell(supervise_wait(0, 1)) &&
+			 tracee_now_ns() - since_ns > SOON_NS;
 	return stops < 2 ? 0 : -1;
 }
 
@@ -197,13 +207,17 @@ static int record_run(const struct job *job, struct run *r,
 		      struct recorder *rec, int is_child)
 {
 	struct recorder_totals totals;
-	int stopped = wait_for(r, is_child);
+	int stopped = wait_for(r, rec, is_child);
 	int status = run_exit_status(r);
+	int64_t since_ns = stopped ? tracee_now_ns() : 0;
 
-	if (stopped)
+	if (stopped) {
 		run_leave(r);
+		while (is_farewell(supervise_wait(0, 0)))
+			continue; /* the same: timeout(1) sends two */
+	}
 	recorder_finish(rec, status);
-	if (wait_for_file(rec, stopped) < 0) {
+	if (wait_for_file(rec, stopped, since_ns) < 0) {
 		say_error("the recording was left unfinished");
 		if (status >= 0)
 			supervise_exit_as(status);

@@ -152,18 +152,24 @@ static int report(const struct cli_args *args, const char *path,
 		  const struct outcome *o)
 {
 	struct hark_err err = {0};
+	int nothing = o->r.good + o->r.bad + o->r.not_done == 0;
 
-	if (!o->complete)
+	if (!o->complete && !nothing)
 		say("incomplete: the recording was cut off; it was verified to "
 		    "its end");
+	if (nothing)
+		say_error("nothing could be verified: %s",
+			  o->complete ? "there is no key frame in it"
+				      : "the recording was cut off before its "
+					"first key frame");
 	say_texts(o);
 	if (args_flag(args, "json"))
 		print_json(o);
-	else
+	else if (!nothing)
 		print_text(o);
 	if (o->r.bad > 0)
 		return cli_finish(CLI_NO);
-	if (o->r.not_done > 0)
+	if (o->r.not_done > 0 || nothing)
 		return cli_finish(CLI_FAIL);
 	if (args_flag(args, "count") && count_store(path, o->r.sum, &err) < 0)
 		return cli_fail(&err);

@@ -6,9 +6,15 @@
  * that is left, or wait again in the call that they waited in.
  *
  * They are asked by a signal that is never blocked, with a siginfo that nobody
- * else makes. A thread that does not come in time is left as it is. */
+ * else makes. A thread that does not come in time is left as it is.
+ *
+ * A thread that is sent back in the middle of pthread_create makes one that the
+ * engine does not know, with its signals open. So those signals are natively
+ * the program's from then on: for the moment that is left its handlers may run
+ * natively, too. */
 #include "engine/signal_priv.h"
 
+#include "engine/sighand.h"
 #include "inside/sys.h"
 
 enum { CODE_QUEUE = -1, NR_NANOSLEEP = 35 };
@@ -53,6 +59,7 @@ void freeze_others(struct vcpu *v)
 
 	if (v->engine->n_threads < 2 || v->is_process)
 		return;
+	sighand_leave(v->sighand, ~SIG_SYNC);
 	for (int i = 0; i < TRIES && ask_others(v, pid) > 0; i++)
 		sys_call3(NR_NANOSLEEP, (uint64_t)moment, 0, 0);
 }

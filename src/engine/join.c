@@ -86,6 +86,7 @@ int join_all(struct engine *e, struct wire_slot *first, unsigned n)
 	if (!hands)
 		return ERR_NOMEM;
 	hands->refs = n;
+	e->has_company = n > 1;
 	e->stay.n_coming = n;
 	for (unsigned i = 0; i < n; i++) {
 		struct vcpu *v = make_vcpu(e, first + i);

@@ -32,7 +32,7 @@ void leave_trapped(struct caught *c)
 	struct vcpu *v = c->v;
 	struct sig_stack *stack = &c->uc->stack;
 
-	sighand_leave(v->sighand);
+	sighand_leave(v->sighand, SIG_ALL);
 	signal_get_state(v, c->uc->context.gregs);
 	stack->sp = v->altstack.sp;
 	stack->size = v->altstack.size;

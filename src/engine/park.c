@@ -168,7 +168,8 @@ void park_here(struct vcpu *v)
 	struct wire_park p;
 
 	if (__atomic_load_n(&e->stay.state, __ATOMIC_ACQUIRE) !=
-	    WIRE_STAY_ASKED)
+		WIRE_STAY_ASKED ||
+	    v->is_vfork) /* its parent waits for what it is about to do */
 		return;
 	native_mask(SIG_ALL);
 	if (__atomic_load_n(&v->held, __ATOMIC_RELAXED)) { /* that goes first */
@@ -205,7 +206,7 @@ int park_leave(const struct wire_slot *slot)
 	    v->sighand->refs != slot->n_threads ||
 	    !change(&e->stay, WIRE_STAY_ASKED, WIRE_STAY_LEAVING))
 		return ERR_BUSY;
-	sighand_leave(v->sighand);
+	sighand_leave(v->sighand, SIG_ALL);
 	__atomic_store_n(&e->stay.state, WIRE_STAY_LEFT, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -157,10 +157,10 @@ void sighand_default(int sig)
 	native_action(sig, &native, 0);
 }
 
-void sighand_leave(struct sighand *s)
+void sighand_leave(struct sighand *s, uint64_t set)
 {
 	for (int sig = 1; sig <= SIG_MAX; sig++)
-		if (is_engines(&s->action[sig - 1], sig))
+		if (set & SIG_BIT(sig) && is_engines(&s->action[sig - 1], sig))
 			native_action(sig, &s->action[sig - 1], 0);
 }
 

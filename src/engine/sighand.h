@@ -37,8 +37,9 @@ void sighand_set(struct sighand *s, int sig, const struct sig_action *new,
 
 /* The kernel's own default action for sig, from now on. */
 void sighand_default(int sig);
-/* All dispositions natively as the program set them: the engine is done. */
-void sighand_leave(struct sighand *s);
+/* Dispositions of the set natively as the program set them: the engine is done
+ * with those signals. */
+void sighand_leave(struct sighand *s, uint64_t set);
 /* Before execve: signals that the program ignores are ignored natively; and
  * back, if it failed. */
 void sighand_expose(struct sighand *s, int exposed);

@@ -75,7 +75,7 @@ struct root {
 	/* ORDER root_value: what is kept of it */
 	struct dw_value name, dir, low, high, ranges, lines;
 	struct dw_value str_offsets, addr_base, rnglists, ranges_base;
-	struct dw_value dwo_name, dwo_id;
+	struct dw_value dwo_name, dwo_id, loclists;
 };
 
 /* 1: the declaration of a code is found; 0: it is not there; -1: the bytes
@@ -161,6 +161,9 @@ static void keep_value(struct root *r, uint16_t name, const struct dw_value *v)
 	case AT_RNGLISTS_BASE:
 		r->rnglists = *v;
 		break;
+	case AT_LOCLISTS_BASE:
+		r->loclists = *v;
+		break;
 	case AT_GNU_RANGES_BASE:
 		r->ranges_base = *v;
 		break;
@@ -184,7 +187,10 @@ static void set_bases(struct dw_unit *u, const struct root *r)
 	if (u->d->split && u->sizes.version >= 5) {
 		u->str_offsets = wide ? 16 : 8;
 		u->rnglists = wide ? 20 : 12;
+		u->loclists = u->rnglists;
 	}
+	if (r->loclists.class == DWARF_CONSTANT)
+		u->loclists = r->loclists.u;
 	if (r->str_offsets.class == DWARF_CONSTANT)
 		u->str_offsets = r->str_offsets.u;
 	if (r->rnglists.class == DWARF_CONSTANT)
@@ -193,6 +199,11 @@ static void set_bases(struct dw_unit *u, const struct root *r)
 		u->addr_base = r->addr_base.u;
 	if (r->ranges_base.class == DWARF_CONSTANT)
 		u->ranges_base = r->ranges_base.u;
+}
+
+static bool is_type_unit(const struct dw_unit *u)
+{
+	return u->type == UT_TYPE || u->type == UT_SPLIT_TYPE;
 }
 
 /* False if the root is not of a unit that has code. */
@@ -219,7 +230,7 @@ static bool read_root(struct dw_unit *u, struct root *r)
 	u->name_value = r->name;
 	u->dir_value = r->dir;
 	u->dwo_value = r->dwo_name;
-	u->has_lines = r->lines.class == DWARF_CONSTANT;
+	u->has_lines = r->lines.class == DWARF_CONSTANT && !is_type_unit(u);
 	u->lines_at = r->lines.u;
 	u->has_low = dw_address(u, &r->low, &u->low);
 	if (r->dwo_id.class == DWARF_CONSTANT)
@@ -251,7 +262,6 @@ static int read_header(struct dw *d, uint64_t offset, struct dw_unit *u)
 		return 0;
 	u->end += len;
 	u->sizes.version = (uint8_t)cursor_u16(&c);
-	u->type = UT_COMPILE;
 	if (u->sizes.version >= 5) {
 		u->type = cursor_u8(&c);
 		u->sizes.address = cursor_u8(&c);
@@ -261,6 +271,11 @@ static int read_header(struct dw *d, uint64_t offset, struct dw_unit *u)
 	} else {
 		u->abbrev = cursor_uint(&c, u->sizes.offset);
 		u->sizes.address = cursor_u8(&c);
+		u->type = d->of_types ? UT_TYPE : UT_COMPILE;
+	}
+	if (is_type_unit(u)) {
+		u->signature = cursor_u64(&c);
+		u->type_die = offset + cursor_uint(&c, u->sizes.offset);
 	}
 	u->die = offset + (uint64_t)(c.at - start);
 	return !c.bad && u->end > offset;
@@ -270,8 +285,7 @@ static bool is_read(const struct dw_unit *u)
 {
 	return u->sizes.version >= 2 && u->sizes.version <= 5 &&
 	       (u->sizes.address == 8 || u->sizes.address == 4) &&
-	       u->die < u->end && u->type != UT_TYPE &&
-	       u->type != UT_SPLIT_TYPE;
+	       u->die < u->end;
 }
 
 /* The list of units, and the code of each. A damaged header ends it: where
@@ -316,9 +330,10 @@ static int read_units(struct dw *d, struct dw_range_list *ranges)
 
 /* ORDER dw_section */
 static const char *const names[DWARF_SECTIONS] = {
-    ".debug_info",	  ".debug_abbrev", ".debug_str",    ".debug_line_str",
-    ".debug_str_offsets", ".debug_addr",   ".debug_ranges", ".debug_rnglists",
-    ".debug_line",	  ".debug_aranges"};
+    ".debug_info",	  ".debug_abbrev",  ".debug_str",    ".debug_line_str",
+    ".debug_str_offsets", ".debug_addr",    ".debug_ranges", ".debug_rnglists",
+    ".debug_line",	  ".debug_aranges", ".debug_loc",    ".debug_loclists",
+    ".debug_types"};
 
 static void find_sections(struct dw *d)
 {
@@ -329,12 +344,17 @@ static void find_sections(struct dw *d)
 			 d->split ? ".dwo" : "");
 		d->section[i] = elf_find(d->elf, name, NULL);
 	}
+	if (d->of_types)
+		d->section[DWARF_INFO] = d->section[DWARF_TYPES];
 }
 
-/* Takes e over if own, also on failure. */
-static struct dw *dw_open(struct image_file *f, struct elf *e, bool own,
-			  bool split, struct hark_err *err)
+enum { OPEN_OWN = 1, OPEN_SPLIT = 2, OPEN_TYPES = 4 };
+
+/* Takes e over if OPEN_OWN, also on failure. */
+static struct dw *dw_open(struct image_file *f, struct elf *e, unsigned how,
+			  struct hark_err *err)
 {
+	bool own = (how & OPEN_OWN) != 0;
 	const struct heap *heap = &e->budget.heap;
 	struct dw_range_list ranges = {0};
 	struct dw *d = heap_take(heap, sizeof *d);
@@ -346,8 +366,12 @@ static struct dw *dw_open(struct image_file *f, struct elf *e, bool own,
 			elf_close(e);
 		return NULL;
 	}
-	*d = (struct dw){
-	    .file = f, .elf = e, .own = own, .heap = heap, .split = split};
+	*d = (struct dw){.file = f,
+			 .elf = e,
+			 .own = own,
+			 .heap = heap,
+			 .split = (how & OPEN_SPLIT) != 0,
+			 .of_types = (how & OPEN_TYPES) != 0};
 	arena_init(&d->arena, heap);
 	find_sections(d);
 	if (d->section[DWARF_INFO] == NULL ||
@@ -394,6 +418,8 @@ void dw_free(struct dw *d)
 	vec_free(&d->units, d->heap);
 	vec_free(&d->steps, d->heap);
 	dw_abbrevs_free(d);
+	dw_names_free(d);
+	dw_free(d->types);
 	dw_free(d->shared);
 	arena_fini(&d->arena);
 	heap_give(d->heap, d, sizeof *d);
@@ -413,7 +439,7 @@ struct dw *dw_of(struct image_file *f, struct hark_err *err)
 			f->name);
 		return NULL;
 	}
-	f->dwarf = dw_open(f, e, false, false, err);
+	f->dwarf = dw_open(f, e, 0, err);
 	f->dwarf_bad = f->dwarf == NULL;
 	return f->dwarf;
 }
@@ -426,14 +452,45 @@ struct dw *dw_shared(struct dw *d)
 		d->shared_sought = true;
 		e = debug_find_shared(d->file->image, d->elf);
 		if (e != NULL)
-			d->shared = dw_open(d->file, e, true, false, NULL);
+			d->shared = dw_open(d->file, e, OPEN_OWN, NULL);
 		if (d->shared != NULL)
 			d->shared->shared_sought = true; /* not twice */
 	}
 	return d->shared;
 }
 
+static struct dw *types_of(struct dw *d)
+{
+	unsigned how = OPEN_TYPES | (d->split ? OPEN_SPLIT : 0);
+
+	if (!d->types_sought) {
+		d->types_sought = true;
+		if (!d->of_types && d->section[DWARF_TYPES] != NULL)
+			d->types = dw_open(d->file, d->elf, how, NULL);
+	}
+	return d->types;
+}
+
 /* -- Finding units -- */
+
+static struct dw_unit *find_signed(struct dw *d, uint64_t signature)
+{
+	if (!dw_spend(d, d->units.n))
+		return NULL;
+	for (size_t i = 0; i < d->units.n; i++)
+		if (is_type_unit(&d->units.at[i]) &&
+		    d->units.at[i].signature == signature)
+			return &d->units.at[i];
+	return NULL;
+}
+
+struct dw_unit *dw_unit_signed(struct dw *d, uint64_t signature)
+{
+	struct dw_unit *u = find_signed(d, signature);
+	struct dw *types = u == NULL ? types_of(d) : NULL;
+
+	return types != NULL ? find_signed(types, signature) : u;
+}
 
 struct dw_unit *dw_unit_at(struct dw *d, uint64_t addr)
 {
@@ -504,7 +561,7 @@ static void find_split(struct dw_unit *u)
 
 	if (e == NULL)
 		return;
-	u->split = dw_open(u->d->file, e, true, true, NULL);
+	u->split = dw_open(u->d->file, e, OPEN_OWN | OPEN_SPLIT, NULL);
 	for (size_t i = 0; u->split != NULL && i < u->split->units.n; i++) {
 		struct dw_unit *full = &u->split->units.at[i];
 

@@ -159,3 +159,10 @@ const struct dw_decl *dw_decl_of(const struct dw_abbrevs *a, uint64_t code)
 		   ? &a->decls.at[lo]
 		   : NULL;
 }
+
+bool dw_has_abbrevs(struct dw_unit *u, struct hark_err *err)
+{
+	if (u->abbrevs == NULL)
+		u->abbrevs = dw_abbrevs_at(u->d, u->abbrev, u->sizes, err);
+	return u->abbrevs != NULL;
+}

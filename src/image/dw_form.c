@@ -78,14 +78,14 @@ struct form {
 /* Rows in the order of the numbers; see form_of. */
 static const struct form forms[] = {
     {FORM_ADDR, LEN_ADDRESS, DWARF_ADDRESS},
-    {FORM_BLOCK2, LEN_BLOCK2, DWARF_OTHER},
-    {FORM_BLOCK4, LEN_BLOCK4, DWARF_OTHER},
+    {FORM_BLOCK2, LEN_BLOCK2, DWARF_BLOCK},
+    {FORM_BLOCK4, LEN_BLOCK4, DWARF_BLOCK},
     {FORM_DATA2, 2, DWARF_CONSTANT},
     {FORM_DATA4, 4, DWARF_CONSTANT},
     {FORM_DATA8, 8, DWARF_CONSTANT},
     {FORM_STRING, LEN_TEXT, DWARF_TEXT},
-    {FORM_BLOCK, LEN_BLOCK, DWARF_OTHER},
-    {FORM_BLOCK1, LEN_BLOCK1, DWARF_OTHER},
+    {FORM_BLOCK, LEN_BLOCK, DWARF_BLOCK},
+    {FORM_BLOCK1, LEN_BLOCK1, DWARF_BLOCK},
     {FORM_DATA1, 1, DWARF_CONSTANT},
     {FORM_FLAG, 1, DWARF_CONSTANT},
     {FORM_SDATA, LEN_SLEB, DWARF_CONSTANT},
@@ -98,17 +98,17 @@ static const struct form forms[] = {
     {FORM_REF8, 8, DWARF_REF},
     {FORM_REF_UDATA, LEN_ULEB, DWARF_REF},
     {FORM_SEC_OFFSET, LEN_OFFSET, DWARF_CONSTANT},
-    {FORM_EXPRLOC, LEN_BLOCK, DWARF_OTHER},
+    {FORM_EXPRLOC, LEN_BLOCK, DWARF_BLOCK},
     {FORM_FLAG_PRESENT, 0, DWARF_CONSTANT},
     {FORM_STRX, LEN_ULEB, DWARF_TEXT_INDEX},
     {FORM_ADDRX, LEN_ULEB, DWARF_ADDRESS_INDEX},
     {FORM_REF_SUP4, 4, DWARF_REF_ALT},
     {FORM_STRP_SUP, LEN_OFFSET, DWARF_TEXT_ALT},
-    {FORM_DATA16, 16, DWARF_OTHER},
+    {FORM_DATA16, 16, DWARF_BLOCK},
     {FORM_LINE_STRP, LEN_OFFSET, DWARF_TEXT_OFFSET},
-    {FORM_REF_SIG8, 8, DWARF_OTHER},
+    {FORM_REF_SIG8, 8, DWARF_SIGNATURE},
     {FORM_IMPLICIT_CONST, 0, DWARF_CONSTANT},
-    {FORM_LOCLISTX, LEN_ULEB, DWARF_OTHER},
+    {FORM_LOCLISTX, LEN_ULEB, DWARF_LOC_INDEX},
     {FORM_RNGLISTX, LEN_ULEB, DWARF_LIST_INDEX},
     {FORM_REF_SUP8, 8, DWARF_REF_ALT},
     {FORM_STRX1, 1, DWARF_TEXT_INDEX},
@@ -165,6 +165,13 @@ int dw_form_len(uint64_t form, struct dw_sizes sizes)
 	return len < 0 ? -1 : len;
 }
 
+static void read_block(struct cursor *c, uint64_t len, struct dw_value *v)
+{
+	v->text = (const char *)c->at;
+	v->len = (size_t)len;
+	cursor_skip(c, len);
+}
+
 static void read_varying(struct cursor *c, int len, struct dw_value *v)
 {
 	switch (len) {
@@ -178,16 +185,16 @@ static void read_varying(struct cursor *c, int len, struct dw_value *v)
 		v->text = cursor_text(c);
 		break;
 	case LEN_BLOCK1:
-		cursor_skip(c, cursor_u8(c));
+		read_block(c, cursor_u8(c), v);
 		break;
 	case LEN_BLOCK2:
-		cursor_skip(c, cursor_u16(c));
+		read_block(c, cursor_u16(c), v);
 		break;
 	case LEN_BLOCK4:
-		cursor_skip(c, cursor_u32(c));
+		read_block(c, cursor_u32(c), v);
 		break;
 	default:
-		cursor_skip(c, cursor_uleb(c));
+		read_block(c, cursor_uleb(c), v);
 	}
 }
 
@@ -214,7 +221,7 @@ struct dw_value dw_read(struct cursor *c, uint64_t form, int64_t implicit,
 	else if (len <= 8)
 		v.u = cursor_uint(c, (size_t)len);
 	else
-		cursor_skip(c, (uint64_t)len);
+		read_block(c, (uint64_t)len, &v);
 	if (form == FORM_IMPLICIT_CONST)
 		v.u = (uint64_t)implicit;
 	if (form == FORM_FLAG_PRESENT)

@@ -33,39 +33,94 @@ enum dw_section {
 	DWARF_RNGLISTS,
 	DWARF_LINE,
 	DWARF_ARANGES,
+	DWARF_LOC,
+	DWARF_LOCLISTS,
+	DWARF_TYPES,
 	DWARF_SECTIONS
 };
 
 /* ORDER dw_at: the numbers are DWARF's. */
 enum {
+	AT_SIBLING = 0x01,
+	AT_LOCATION = 0x02,
 	AT_NAME = 0x03,
+	AT_BYTE_SIZE = 0x0b,
+	AT_BIT_OFFSET = 0x0c,
+	AT_BIT_SIZE = 0x0d,
 	AT_STMT_LIST = 0x10,
 	AT_LOW_PC = 0x11,
 	AT_HIGH_PC = 0x12,
 	AT_COMP_DIR = 0x1b,
+	AT_CONST_VALUE = 0x1c,
+	AT_UPPER_BOUND = 0x2f,
+	AT_PROTOTYPED = 0x27,
 	AT_ABSTRACT_ORIGIN = 0x31,
+	AT_ARTIFICIAL = 0x34,
+	AT_COUNT = 0x37,
+	AT_DATA_MEMBER_LOCATION = 0x38,
+	AT_DECLARATION = 0x3c,
+	AT_ENCODING = 0x3e,
+	AT_EXTERNAL = 0x3f,
+	AT_FRAME_BASE = 0x40,
 	AT_SPECIFICATION = 0x47,
+	AT_TYPE = 0x49,
 	AT_RANGES = 0x55,
 	AT_CALL_COLUMN = 0x57,
 	AT_CALL_FILE = 0x58,
 	AT_CALL_LINE = 0x59,
+	AT_SIGNATURE = 0x69,
+	AT_DATA_BIT_OFFSET = 0x6b,
 	AT_LINKAGE_NAME = 0x6e,
 	AT_STR_OFFSETS_BASE = 0x72,
 	AT_ADDR_BASE = 0x73,
 	AT_RNGLISTS_BASE = 0x74,
 	AT_DWO_NAME = 0x76,
+	AT_CALL_RETURN_PC = 0x7d,
+	AT_CALL_VALUE = 0x7e,
+	AT_LOCLISTS_BASE = 0x8c,
 	AT_MIPS_LINKAGE_NAME = 0x2007,
+	AT_GNU_CALL_SITE_VALUE = 0x2111,
 	AT_GNU_DWO_NAME = 0x2130,
 	AT_GNU_DWO_ID = 0x2131,
 	AT_GNU_RANGES_BASE = 0x2132,
 	AT_GNU_ADDR_BASE = 0x2133,
 };
 enum {
+	TAG_ARRAY_TYPE = 0x01,
+	TAG_CLASS_TYPE = 0x02,
+	TAG_ENUMERATION_TYPE = 0x04,
+	TAG_FORMAL_PARAMETER = 0x05,
+	TAG_LEXICAL_BLOCK = 0x0b,
+	TAG_MEMBER = 0x0d,
+	TAG_POINTER_TYPE = 0x0f,
+	TAG_REFERENCE_TYPE = 0x10,
 	TAG_COMPILE_UNIT = 0x11,
+	TAG_STRUCTURE_TYPE = 0x13,
+	TAG_SUBROUTINE_TYPE = 0x15,
+	TAG_TYPEDEF = 0x16,
+	TAG_UNION_TYPE = 0x17,
+	TAG_UNSPECIFIED_PARAMETERS = 0x18,
+	TAG_INHERITANCE = 0x1c,
 	TAG_INLINED_SUBROUTINE = 0x1d,
+	TAG_PTR_TO_MEMBER_TYPE = 0x1f,
+	TAG_SUBRANGE_TYPE = 0x21,
+	TAG_BASE_TYPE = 0x24,
+	TAG_CONST_TYPE = 0x26,
+	TAG_ENUMERATOR = 0x28,
 	TAG_SUBPROGRAM = 0x2e,
+	TAG_VARIABLE = 0x34,
+	TAG_VOLATILE_TYPE = 0x35,
+	TAG_RESTRICT_TYPE = 0x37,
+	TAG_NAMESPACE = 0x39,
+	TAG_UNSPECIFIED_TYPE = 0x3b,
 	TAG_PARTIAL_UNIT = 0x3c,
+	TAG_RVALUE_REFERENCE_TYPE = 0x42,
+	TAG_ATOMIC_TYPE = 0x47,
+	TAG_CALL_SITE = 0x48,
+	TAG_CALL_SITE_PARAMETER = 0x49,
 	TAG_SKELETON_UNIT = 0x4a,
+	TAG_GNU_CALL_SITE = 0x4109,
+	TAG_GNU_CALL_SITE_PARAMETER = 0x410a,
 };
 enum { UT_COMPILE = 1, UT_TYPE, UT_PARTIAL, UT_SKELETON, UT_SPLIT };
 enum { UT_SPLIT_TYPE = 6 };
@@ -110,6 +165,8 @@ struct dw_abbrevs {
 struct dw_abbrevs *dw_abbrevs_at(struct dw *d, uint64_t offset,
 				 struct dw_sizes sizes, struct hark_err *err);
 void dw_abbrevs_free(struct dw *d);
+/* Makes those of a unit; false with err. */
+bool dw_has_abbrevs(struct dw_unit *u, struct hark_err *err);
 const struct dw_decl *dw_decl_of(const struct dw_abbrevs *a, uint64_t code);
 
 /* -- Values of attributes (dw_form.c) -- */
@@ -126,7 +183,10 @@ enum dw_class {
 	DWARF_REF,	/* offset into info */
 	DWARF_REF_ALT,	/* the same in the shared file */
 	DWARF_LIST_INDEX,
-	DWARF_OTHER, /* read over */
+	DWARF_BLOCK,	 /* len bytes at text */
+	DWARF_SIGNATURE, /* of a type unit */
+	DWARF_LOC_INDEX, /* of a list of locations */
+	DWARF_OTHER,	 /* read over */
 };
 
 struct dw_value {
@@ -134,6 +194,7 @@ struct dw_value {
 	enum dw_section section; /* of DWARF_TEXT_OFFSET */
 	uint64_t u;
 	const char *text;
+	size_t len; /* of DWARF_BLOCK */
 };
 
 /* Reads one value; a form not known makes the cursor bad. */
@@ -272,6 +333,9 @@ struct dw_unit {
 	uint64_t lines_at, low;
 	uint64_t str_offsets, addr_base, rnglists, ranges_base;
 	uint64_t dwo_id;
+	uint64_t signature, type_die; /* of a type unit */
+	uint64_t loclists;
+	const uint8_t *whole; /* borrowed: its bytes, once needed */
 
 	struct dw_abbrevs *abbrevs; /* borrowed from d */
 	struct dw_lines *lines;	    /* owned */
@@ -298,7 +362,11 @@ struct dw {
 	struct dw_abbrevs *abbrevs; /* owned */
 
 	struct dw *shared; /* owned: dwz's common file */
-	bool shared_sought;
+	struct dw *types;  /* owned: .debug_types of the same file */
+	bool shared_sought, types_sought;
+	bool of_types;		/* this is one: its info is .debug_types */
+	struct dw_names *names; /* owned; NULL until asked for */
+	bool names_bad;
 };
 
 /* A question begins: it may cause so much work and no more. */
@@ -316,9 +384,62 @@ struct dw_unit *dw_unit_with(struct dw *d, uint64_t offset);
 /* For a skeleton the unit in its .dwo file, if that is found; else itself. */
 struct dw_unit *dw_full(struct dw_unit *u);
 struct dw *dw_shared(struct dw *d);
+/* The unit of a type by its signature, or NULL. */
+struct dw_unit *dw_unit_signed(struct dw *d, uint64_t signature);
 /* The directory in which it was compiled; NULL if it does not say. */
 const char *dw_dir(struct dw_unit *u);
 int dw_no_memory(const struct dw *d, struct hark_err *err);
+
+/* -- Entries (dw_entry.c) -- */
+
+struct dw_entry {
+	struct dw_unit *u;
+	uint64_t die;		    /* its offset */
+	const struct dw_decl *decl; /* borrowed */
+	struct cursor attrs;	    /* from its first attribute on */
+};
+
+/* False if there is none, or the work may not be done. */
+bool dw_entry_at(struct dw_unit *u, uint64_t die, struct dw_entry *out);
+/* Attribute of the entry itself; DWARF_NONE if it has it not. */
+struct dw_value dw_entry_get(const struct dw_entry *e, uint16_t name);
+/* The same, and if it has not, of the entries it refers to: its declaration,
+ * the abstract one. *from is whose the value is. */
+struct dw_value dw_entry_seek(const struct dw_entry *e, uint16_t name,
+			      struct dw_unit **from);
+/* Its name as written, or NULL. */
+const char *dw_entry_name(const struct dw_entry *e);
+/* The entry that an attribute refers to, also by signature. */
+bool dw_entry_follow(const struct dw_entry *e, uint16_t name,
+		     struct dw_entry *out);
+/* First child, and the entry behind e with all its children. */
+bool dw_entry_child(const struct dw_entry *e, struct dw_entry *out);
+bool dw_entry_next(const struct dw_entry *e, struct dw_entry *out);
+/* The one behind it in the section, whosever child it is. */
+bool dw_entry_after(const struct dw_entry *e, struct dw_entry *out);
+
+/* -- Names of things that are no code (dw_names.c) -- */
+
+struct dw_name {
+	const char *name;   /* plain */
+	const char *linked; /* or NULL */
+	struct dw_unit *u;
+	uint64_t die;
+	uint16_t tag;
+};
+struct dw_names {
+	struct {
+		VEC(struct dw_name);
+	} all; /* by name */
+};
+
+/* Variables that have one place, and named types that are complete; NULL
+ * with err. */
+struct dw_names *dw_names_of(struct dw *d, struct hark_err *err);
+void dw_names_free(struct dw *d);
+/* The first of that name; all of them follow it. n: those left. */
+const struct dw_name *dw_names_find(const struct dw_names *all,
+				    const char *name, size_t *n);
 
 /* The bytes of a section from offset on, len of them or what there is. */
 struct cursor dw_window(struct dw *d, enum dw_section s, uint64_t offset,

@@ -93,13 +93,6 @@ static void skip_entry(struct dw_unit *u, const struct dw_decl *decl,
 		dw_read(c, a[i].form, a[i].implicit, u->sizes, u->offset);
 }
 
-static bool has_abbrevs(struct dw_unit *u, struct hark_err *err)
-{
-	if (u->abbrevs == NULL)
-		u->abbrevs = dw_abbrevs_at(u->d, u->abbrev, u->sizes, err);
-	return u->abbrevs != NULL;
-}
-
 /* -- All entries -- */
 
 struct pass {
@@ -230,7 +223,7 @@ struct dw_scopes *dw_scopes_of(struct dw_unit *u, struct hark_err *err)
 		return NULL;
 	}
 	memset(s, 0, sizeof *s);
-	if (!has_abbrevs(u, err) || pass_all(u, s, err) < 0) {
+	if (!dw_has_abbrevs(u, err) || pass_all(u, s, err) < 0) {
 		u->scopes_bad = true;
 		dw_scopes_free(u->d, s);
 		return NULL;
@@ -250,7 +243,7 @@ static bool read_names(struct dw_unit *u, uint64_t die, struct entry *e)
 	struct cursor c;
 	uint64_t code;
 
-	if (!has_abbrevs(u, NULL) || die >= u->end)
+	if (!dw_has_abbrevs(u, NULL) || die >= u->end)
 		return false;
 	c = dw_window(u->d, DWARF_INFO, die, u->end - die);
 	code = cursor_uleb(&c);

@@ -258,6 +258,82 @@ const char *image_file_debug(struct image_file *f)
 	return e == f->elf ? f->name : elf_name(e);
 }
 
+int image_file_give_debug(struct image_file *f, const void *bytes, size_t len,
+			  struct hark_err *err)
+{
+	struct elf_origin o = {.bytes = bytes, .len = len, .fd = -1, .mem = -1};
+	struct elf *e;
+
+	if (f->debug_sought)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "%s: its debug information is in use", f->name);
+	if (elf_open(&o, &e, err) < 0)
+		return -1;
+	if (e->id_len != f->elf->id_len ||
+	    memcmp(e->id, f->elf->id, e->id_len) != 0) {
+		elf_close(e);
+		return err_set(err, HARK_EINPUT, 0,
+			       "%s: debug information of another file",
+			       f->name);
+	}
+	f->debug = e;
+	f->debug_sought = true;
+	return 0;
+}
+
+/* -- Places -- */
+
+enum { PAGE = 4096 };
+
+bool image_file_bias(const struct image_file *f, uint64_t start,
+		     uint64_t offset, uint64_t *bias)
+{
+	const Elf64_Phdr *ph = NULL;
+
+	while ((ph = elf_segment(f->elf, ph, PT_LOAD)) != NULL) {
+		uint64_t skew = ph->p_offset % PAGE;
+		uint64_t from = ph->p_offset - skew;
+
+		if ((ph->p_flags & PF_X) == 0 || offset < from ||
+		    offset - from >= ph->p_filesz + skew)
+			continue;
+		*bias = start - (ph->p_vaddr - skew) - (offset - from);
+		return true;
+	}
+	return false;
+}
+
+bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high)
+{
+	uint64_t lo = UINT64_MAX, hi = 0;
+	const Elf64_Phdr *ph = NULL;
+
+	while ((ph = elf_segment(f->elf, ph, PT_LOAD)) != NULL) {
+		uint64_t end = ph->p_vaddr + ph->p_memsz;
+
+		if (end <= ph->p_vaddr)
+			continue;
+		lo = ph->p_vaddr < lo ? ph->p_vaddr : lo;
+		hi = end > hi ? end : hi;
+	}
+	if (lo >= hi)
+		return false;
+	*low = lo;
+	*high = hi;
+	return true;
+}
+
+bool image_file_tls(const struct image_file *f, uint64_t *len, uint64_t *align)
+{
+	const Elf64_Phdr *ph = elf_segment(f->elf, NULL, PT_TLS);
+
+	if (ph == NULL)
+		return false;
+	*len = ph->p_memsz;
+	*align = ph->p_align;
+	return true;
+}
+
 uint64_t image_file_memory(const struct image_file *f)
 {
 	uint64_t n = f->elf->budget.used;

@@ -50,6 +50,20 @@ const uint8_t *image_file_id(const struct image_file *f, size_t *len);
 /* Where its debug information was found: its own path, that of a separate
  * file, or NULL if there is none. This looks for it. */
 const char *image_file_debug(struct image_file *f);
+/* Debug information that came with it, which must stay until image_free: used
+ * instead of what could be found elsewhere, if its build-id is the same. */
+int image_file_give_debug(struct image_file *f, const void *bytes, size_t len,
+			  struct hark_err *err);
+
+/* What is added to link-time addresses if code of the file at this offset is
+ * mapped at start; false if none is there. */
+bool image_file_bias(const struct image_file *f, uint64_t start,
+		     uint64_t offset, uint64_t *bias);
+/* Link-time addresses of all that is loaded of it; false if nothing is. */
+bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high);
+/* Its block of thread-local storage; false if it has none. */
+bool image_file_tls(const struct image_file *f, uint64_t *len, uint64_t *align);
+
 /* The bytes that this file has made hark allocate so far. */
 uint64_t image_file_memory(const struct image_file *f);
 

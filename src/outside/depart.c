@@ -41,6 +41,20 @@ struct departure {
 	int mem; /* owned: /proc/PID/mem */
 };
 
+/* -- Which processes -- */
+
+static int has_channel(pid_t pid, const struct peer *peer)
+{
+	struct proc_map m = {0};
+	pid_t tid = proc_living(pid);
+
+	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
+		if (m.start == peer_place(peer)->start &&
+		    peer_is_file(peer, m.dev, m.ino))
+			return 1;
+	return 0;
+}
+
 /* -- Its memory -- */
 
 static int read_their(const struct departure *p, uint64_t at, void *out,
@@ -254,6 +268,20 @@ static int try_once(const struct departure *p, const struct depart_how *how,
 	return rc;
 }
 
+/* A thread that has made a child by vfork cannot be stopped before the child
+ * executes something; and that may want an answer first. */
+static int waits_for_child(pid_t pid)
+{
+	enum { MOST = 4096 };
+	static pid_t tids[MOST];
+	int n = proc_threads(pid, tids, MOST);
+
+	for (int i = 0; i < n && i < MOST; i++)
+		if (proc_state(pid, tids[i]) == 'D')
+			return 1;
+	return 0;
+}
+
 static int open_departure(pid_t pid, const struct peer *peer,
 			  struct departure *out, struct hark_err *err)
 {
@@ -276,7 +304,7 @@ int depart(pid_t pid, const struct peer *peer, const struct depart_how *how,
 	   struct hark_err *err)
 {
 	int64_t limit = tracee_now_ns() + LIMIT_S * 1000000000LL;
-	struct departure p;
+	struct departure p = {0};
 	int rc = open_departure(pid, peer, &p, err);
 
 	if (rc < 0)
@@ -284,7 +312,13 @@ int depart(pid_t pid, const struct peer *peer, const struct depart_how *how,
 	wait_for_arrival(&p);
 	err_set(err, HARK_ETIME, 0, "its threads do not come to rest");
 	do {
-		rc = try_once(&p, how, err);
+		rc = has_channel(pid, peer);
+		if (rc == 1 && waits_for_child(pid)) {
+			how->meanwhile(how->ctx);
+			nap();
+		} else if (rc == 1) {
+			rc = try_once(&p, how, err);
+		}
 	} while (rc == 1 && tracee_now_ns() < limit);
 	if (rc != 0 && stay_of(&p).state == WIRE_STAY_ASKED)
 		set_state(&p, WIRE_STAY_INSIDE);
@@ -292,19 +326,7 @@ int depart(pid_t pid, const struct peer *peer, const struct depart_how *how,
 	return rc == 0 || err->code == HARK_EGONE ? 0 : -1;
 }
 
-/* -- Which processes -- */
-
-static int has_channel(pid_t pid, const struct peer *peer)
-{
-	struct proc_map m = {0};
-	pid_t tid = proc_living(pid);
-
-	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
-		if (m.start == peer_place(peer)->start &&
-		    peer_is_file(peer, m.dev, m.ino))
-			return 1;
-	return 0;
-}
+/* -- All of them -- */
 
 int depart_each(const struct peer *peer, int (*see)(void *ctx, pid_t pid),
 		void *ctx)

@@ -709,7 +709,7 @@ static int run_to_mask(struct door *d, struct door_thread *t,
 int door_translate(struct door *d, struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[0];
-	uint32_t e;
+	uint32_t e = 0;
 
 	if (send_in(d, 0, WIRE_TRANSLATE, err) < 0 ||
 	    run_to_mask(d, t, err) < 0 || read_status(d, 0, &e, err) < 0)
@@ -780,7 +780,7 @@ static int run_to_answer(const struct door *d, const struct door_thread *t,
 	int deliver = 0, go = 1;
 
 	for (int round = 0;; round++) {
-		uint32_t e;
+		uint32_t e = 0;
 		int status;
 
 		if (go && ptrace(PTRACE_CONT, t->tid, 0, (long)deliver) < 0)
@@ -823,7 +823,7 @@ int door_send(struct door *d, int number, enum wire_mode mode, uint64_t vcpu,
 	      struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[number];
-	uint32_t e;
+	uint32_t e = 0;
 
 	if (write_slot(d, number, 0, mode, vcpu, err) < 0 ||
 	    redirect(d, number, 0, err) < 0 ||
@@ -854,7 +854,7 @@ int door_reenter(struct door *d, const struct door_place *at,
 static int make_engine(struct door *d, struct hark_err *err)
 {
 	struct door_thread *t = &d->threads[0];
-	uint32_t e;
+	uint32_t e = 0;
 
 	for (int i = 0; i < d->n_threads; i++)
 		if (write_slot(d, i, i, i == 0 ? WIRE_ATTACH : WIRE_JOIN, 0,

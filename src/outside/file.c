@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -31,14 +34,108 @@ static uint64_t check_chunk(const struct wire_file_chunk *c, uint64_t id)
 
 struct file_writer {
 	int fd, owned;
+	int is_pipe;   /* or a socket: who writes may have to wait */
+	int no_nowait; /* the kernel cannot say beforehand that it would */
+	int abandoned;
 	char *name; /* owned */
 	uint64_t id, number, written;
+	void (*told)(void *ctx, int stuck); /* or NULL */
+	void *ctx;			    /* borrowed */
 };
 
 static int write_failed(const struct file_writer *w, struct hark_err *err)
 {
+	if (errno == ECANCELED)
+		return err_set(err, HARK_EIO, errno, "%s: nobody reads it",
+			       w->name);
 	return err_set(err, HARK_EIO, errno, "%s: %s", w->name,
 		       strerror(errno));
+}
+
+/* -- Pipes: who reads may take his time, but signals must not wait for him --
+ */
+
+/* Has somebody asked hark to end? It begins with signals held back, and before
+ * it looks for them it writes the beginning of the file. */
+static int is_asked_to_end(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) ||
+	       sigismember(&pending, SIGTERM) ||
+	       sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT);
+}
+
+static int gives_up(const struct file_writer *w)
+{
+	return __atomic_load_n(&w->abandoned, __ATOMIC_ACQUIRE) ||
+	       (w->told == NULL && is_asked_to_end());
+}
+
+/* Until there is room; -1: it is not waited for any more. */
+static int wait_for_reader(const struct file_writer *w)
+{
+	enum { LOOK_MS = 100, STUCK = 10 };
+	struct pollfd p = {.fd = w->fd, .events = POLLOUT};
+	int looks = 0, n;
+
+	while ((n = poll(&p, 1, LOOK_MS)) == 0 || (n < 0 && errno == EINTR)) {
+		looks += n == 0;
+		if (gives_up(w)) {
+			errno = ECANCELED;
+			n = -1;
+			break;
+		}
+		if (n == 0 && looks == STUCK && w->told != NULL)
+			w->told(w->ctx, 1);
+	}
+	if (looks >= STUCK && w->told != NULL)
+		w->told(w->ctx, 0);
+	return n < 0 ? -1 : 0;
+}
+
+/* A little of it: where there is room at all there is that much. */
+static ssize_t write_little(struct file_writer *w, const struct iovec *v)
+{
+	ssize_t done;
+
+	if (wait_for_reader(w) < 0)
+		return -1;
+	done = write(w->fd, v->iov_base,
+		     v->iov_len < PIPE_BUF ? v->iov_len : PIPE_BUF);
+	return done < 0 && errno == EAGAIN ? 0 : done;
+}
+
+static ssize_t write_pipe(struct file_writer *w, const struct iovec *v, int n)
+{
+	ssize_t done;
+
+	if (v->iov_len == 0)
+		return 0;
+	if (w->no_nowait)
+		return write_little(w, v);
+	done = pwritev2(w->fd, v, n, -1, RWF_NOWAIT);
+	if (done >= 0 || (errno != EAGAIN && errno != EOPNOTSUPP &&
+			  errno != ENOSYS && errno != EINVAL))
+		return done;
+	if (errno != EAGAIN) {
+		w->no_nowait = 1;
+		return write_little(w, v);
+	}
+	return wait_for_reader(w) < 0 ? -1 : 0;
+}
+
+void file_writer_watch(struct file_writer *w,
+		       void (*told)(void *ctx, int stuck), void *ctx)
+{
+	w->told = told;
+	w->ctx = ctx;
+}
+
+void file_writer_abandon(struct file_writer *w)
+{
+	__atomic_store_n(&w->abandoned, 1, __ATOMIC_RELEASE);
 }
 
 /* All of it, by as few calls as the kernel allows. */
@@ -46,7 +143,8 @@ static int write_all(struct file_writer *w, struct iovec *v, int n,
 		     struct hark_err *err)
 {
 	while (n > 0) {
-		ssize_t done = writev(w->fd, v, n);
+		ssize_t done =
+		    w->is_pipe ? write_pipe(w, v, n) : writev(w->fd, v, n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -84,6 +182,7 @@ static int writer_new(int fd, int owned, const char *name,
 		      struct file_writer **out, struct hark_err *err)
 {
 	struct file_writer *w = calloc(1, sizeof *w);
+	struct stat st;
 
 	if (w == NULL || (w->name = strdup(name)) == NULL) {
 		free(w);
@@ -95,6 +194,8 @@ static int writer_new(int fd, int owned, const char *name,
 	}
 	w->fd = fd;
 	w->owned = owned;
+	w->is_pipe = fstat(fd, &st) == 0 &&
+		     (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 	if (put_header(w, err) < 0) {
 		file_writer_discard(w);
 		return -1;

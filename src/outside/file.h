@@ -56,6 +56,14 @@ static inline uint64_t file_packed_size(const struct file_packed *p)
 	       wire_chunk_padding(p->head.stored);
 }
 
+/* Into a pipe or a socket: told(ctx, 1) when nobody has read it for a second,
+ * told(ctx, 0) when somebody does again; by who writes. */
+void file_writer_watch(struct file_writer *w,
+		       void (*told)(void *ctx, int stuck), void *ctx);
+/* Who waits for its reader, now or later, waits no longer, and fails. By any
+ * thread. */
+void file_writer_abandon(struct file_writer *w);
+
 uint64_t file_written(const struct file_writer *w);
 /* Closes; what was put is in the file or an error has said that it is not. */
 void file_writer_close(struct file_writer *w);

@@ -89,6 +89,14 @@ static int all_zero(const uint8_t *bytes, size_t len)
 	return len == 0;
 }
 
+/* By another's execve, say; it has no mappings then. */
+static int has_ended(pid_t pid, pid_t tid)
+{
+	char state = proc_state(pid, tid);
+
+	return state == 0 || state == 'Z' || state == 'X';
+}
+
 int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
 	      struct hark_err *err)
 {
@@ -100,6 +108,10 @@ int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
 	if (gate_len() > GATE_MAX ||
 	    frame_offset() + sizeof(struct gate_frame) != code_len())
 		return err_set(err, HARK_EBUG, 0, "the gate does not fit");
+	if (proc_mapping(pid, tid, "[vdso]", 0, &vdso) < 0 &&
+	    has_ended(pid, tid))
+		return err_set(err, HARK_EGONE, ESRCH,
+			       "thread %d ended meanwhile", tid);
 	if (proc_mapping(pid, tid, "[vdso]", 0, &vdso) < 0 || !vdso.executable)
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d has no vdso to enter by (is the "

@@ -532,7 +532,7 @@ void press_wait(struct press *p, uint64_t most)
 	pthread_mutex_lock(&p->lock);
 	if (p->waiting++ == 0 || p->awaited < most)
 		p->awaited = most;
-	while (p->load > most)
+	while (p->load > most && p->n_workers > 0)
 		pthread_cond_wait(&p->room, &p->lock);
 	p->waiting--;
 	pthread_mutex_unlock(&p->lock);
@@ -546,6 +546,11 @@ int press_has_failed(struct press *p)
 	failed = p->failed;
 	pthread_mutex_unlock(&p->lock);
 	return failed;
+}
+
+void press_abandon(struct press *p)
+{
+	file_writer_abandon(p->plan.file);
 }
 
 /* No job is being written when these are asked: after press_wait(p, 0). */
@@ -598,7 +603,6 @@ int press_new(const struct press_plan *plan, struct press **out,
 	      struct hark_err *err)
 {
 	struct press *p = calloc(1, sizeof *p);
-	int e;
 
 	if (p == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
@@ -607,14 +611,17 @@ int press_new(const struct press_plan *plan, struct press **out,
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->room, NULL);
-	e = start_worker(p, work);
-	if (e != 0) {
-		free_all(p);
-		return err_set(err, HARK_ENOMEM, e, "cannot make a thread: %s",
-			       strerror(e));
-	}
 	*out = p;
 	return 0;
+}
+
+int press_start(struct press *p, struct hark_err *err)
+{
+	int e = start_worker(p, work);
+
+	return e == 0 ? 0
+		      : err_set(err, HARK_ENOMEM, e, "cannot make a thread: %s",
+				strerror(e));
 }
 
 static void stop_workers(struct press *p)

@@ -11,7 +11,7 @@
  *     are taken and thrown away from then on: nobody ever waits for it.
  * R4  With a limit (ring mode) thread data is kept in memory, and of that only
  *     the newest, in whole segments; it is written when the end comes.
- * R5  Threads are made by press_new and by each other, never by who adds: that
+ * R5  Threads are made by press_start and by each other, not by who adds: that
  *     one may be bound, just then, to the CPU that the program runs on, and
  *     what it makes would be, too, for good.
  * R6  The program goes first.
@@ -36,6 +36,8 @@ struct press_plan {
 
 int press_new(const struct press_plan *plan, struct press **out,
 	      struct hark_err *err);
+/* Before this, jobs wait. Threads do not outlive a fork: not before it. */
+int press_start(struct press *p, struct hark_err *err);
 /* What was added and is not written yet is thrown away. */
 void press_free(struct press *p);
 /* The same, and the file is removed. */
@@ -85,6 +87,8 @@ uint64_t press_load(struct press *p);
 /* Until no more than that wait. */
 void press_wait(struct press *p, uint64_t most);
 int press_has_failed(struct press *p);
+/* The file is not waited for any more (file_writer_abandon). */
+void press_abandon(struct press *p);
 uint64_t press_written(struct press *p);
 /* R4: segments that had to go. */
 uint64_t press_dropped(struct press *p);

@@ -410,6 +410,30 @@ static void file_failed(void *ctx, const char *why)
 	wake(r);
 }
 
+static void file_stuck(void *ctx, int stuck)
+{
+	struct recorder *r = ctx;
+
+	__atomic_store_n(&r->stuck, stuck, __ATOMIC_RELEASE);
+	if (!stuck)
+		return;
+	r->plan.note(r->plan.ctx,
+		     "nobody reads the recording, and the program waits for "
+		     "that (SIGINT or SIGTERM gives the recording up)");
+	if (r->started)
+		syscall(SYS_tgkill, getpid(), r->main, SIGCHLD);
+}
+
+int recorder_is_stuck(const struct recorder *r)
+{
+	return __atomic_load_n(&r->stuck, __ATOMIC_ACQUIRE);
+}
+
+void recorder_abandon(struct recorder *r)
+{
+	press_abandon(r->press);
+}
+
 int recorder_open(const struct recorder_plan *plan, struct recorder **out,
 		  struct hark_err *err)
 {
@@ -433,6 +457,7 @@ int recorder_open(const struct recorder_plan *plan, struct recorder **out,
 		return -1;
 	}
 	pthread_mutex_init(&r->lock, NULL);
+	file_writer_watch(plan->file, file_stuck, r);
 	*out = r;
 	return 0;
 }
@@ -442,6 +467,8 @@ int recorder_start(struct recorder *r, struct hark_err *err)
 	sigset_t all, before;
 	int e;
 
+	if (press_start(r->press, err) < 0)
+		return -1;
 	r->main = (pid_t)syscall(SYS_gettid);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -513,6 +540,7 @@ void recorder_discard(struct recorder *r)
 {
 	if (r == NULL)
 		return;
+	recorder_abandon(r);
 	join_thread(r);
 	free_sources(r);
 	press_discard(r->press);

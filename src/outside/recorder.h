@@ -69,6 +69,12 @@ void recorder_show(struct recorder_source *s, int gone);
 void recorder_finish(struct recorder *r, int status);
 int recorder_is_done(const struct recorder *r);
 
+/* Does everything wait for somebody who should read the file, and does not? The
+ * caller gets a SIGCHLD when it begins to be so. */
+int recorder_is_stuck(const struct recorder *r);
+/* Then: nobody waits any more. The recording ends, the program goes on. */
+void recorder_abandon(struct recorder *r);
+
 struct recorder_totals {
 	uint64_t bytes; /* in the file */
 	uint32_t processes, threads;

@@ -65,6 +65,7 @@ struct recorder {
 	uint32_t turn; /* futex: the thread has something new to look at */
 	uint32_t end;  /* finish; done */
 	int failed;    /* the file: what comes is thrown away */
+	int stuck;     /* it goes into a pipe that nobody reads, lately */
 	int status;    /* of the program */
 	uint32_t processes, threads;
 	uint64_t lost;

@@ -12,12 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Job control and faults of hark's own stay as they are. abort() works without
- * being let through, and so do traps of its own. */
+/* Job control stays as it is. abort() works without being let through, and so
+ * do hark's own faults and traps: the kernel asks nobody. */
 static void hold_set(sigset_t *out)
 {
-	static const int let_through[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT,
-					  SIGSEGV, SIGBUS,  SIGILL,  SIGFPE};
+	static const int let_through[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT};
 
 	sigfillset(out);
 	for (size_t i = 0; i < sizeof let_through / sizeof let_through[0]; i++)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # hark verify: what it prints, and how it ends.
 . "$(dirname "$0")/lib.sh"
-plan 27
+plan 30
 
 hark record -q -o good.hark -- "$GUESTS/hello" >/dev/null
 try hark verify good.hark
@@ -58,6 +58,17 @@ is "a recording that was cut off is verified" "$status" 0
 like "and that is told" "$err" '^hark: incomplete: '
 try hark verify -q cut.hark
 is "unless quiet is asked for" "$err" ""
+head -c 4096 good.hark >begun.hark
+try hark verify begun.hark
+is "one that was cut off before anything was recorded is no success" \
+	"$status:$out" 125:
+like "for nothing was verified" "$err" \
+	'^hark: nothing could be verified: [^
+]*cut off[^
+]*$'
+try hark verify --json begun.hark
+is "JSON says so, too" "$status:$(jq -c '[.segments, .complete]' <<<"$out")" \
+	'125:[0,false]'
 
 cp good.hark flipped.hark
 python3 - <<'END'

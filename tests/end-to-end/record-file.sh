@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 87
+plan 101
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -56,7 +56,7 @@ like "and they replay" "$(verified k2.hark)" "$GOOD"
 
 # -- What a program sends to its process group --
 
-for sig in ABRT TRAP SYS; do
+for sig in ABRT TRAP SYS SEGV BUS ILL FPE; do
 	rm -f g.hark
 	{ setsid -w "$HARK" record -q -o g.hark sh -c "kill -$sig 0"; } 2>/dev/null
 	is "SIG$sig for the whole group: all of it is recorded" \
@@ -240,6 +240,57 @@ ok "and small" test "$(json ring.hark thread_bytes)" -le 45000
 ok "but not empty" test "$(json ring.hark key_frames)" -gt 0
 like "and replays" "$(verified ring.hark)" "$GOOD"
 
+# -- Nobody reads --
+
+# until WHAT...: it succeeds, within 20 s.
+until_() {
+	for _ in {1..200}; do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+# stuck COMMAND...: hark records it into a pipe that is open and not read.
+stuck() {
+	rm -f pipe err
+	mkfifo pipe
+	# shellcheck disable=SC2217
+	sleep 1000 <pipe &
+	reader=$!
+	"$HARK" record -o - -- "$@" >pipe 2>err &
+	stuck=$!
+	until_ grep -q '^hark: nobody reads the recording, ' err
+}
+unread() {
+	kill $reader
+	wait $reader
+} 2>/dev/null
+
+stuck dd if=/dev/urandom of=/dev/null bs=64K
+is "a pipe that nobody reads: that is said" $? 0
+kill -TERM "$stuck"
+wait "$stuck"
+is "the program still gets its signals" $? 143
+like "for the recording is given up" "$(cat err)" \
+	'nobody reads it; recording ends here, and the program goes on'
+unread 2>/dev/null
+stuck dd if=/dev/urandom of=/dev/null bs=64K count=20
+is "the program has ended, and nobody reads: likewise" $? 0
+kill -TERM "$stuck"
+sleep 0.2
+kill -TERM "$stuck"
+wait "$stuck"
+is "hark can be made to end" $? 0
+like "and says what that means" "$(cat err)" \
+	'hark: the recording was left unfinished$'
+unread 2>/dev/null
+"$HARK" record -o - -- dd if=/dev/urandom of=/dev/null bs=64K count=1000 2>err |
+	(sleep 3 && cat >late.hark)
+is "a reader who is late: that is said once" \
+	"$(grep -c 'nobody reads' err)" 1
+is "and nothing is lost" "$(json late.hark complete)" True
+like "of it" "$(verified late.hark)" "$GOOD"
+
 # -- -D --
 
 sh -c 'echo $$ >pid1; exec "$HARK" record -q -D -o beside.hark -- \
@@ -249,16 +300,17 @@ for _ in {1..100}; do
 	sleep 0.05
 done
 is "-D: the program keeps the shell's number" "$(cat pid1)" "$(cat pid2)"
-like "and is recorded" "$(verified beside.hark)" "$GOOD"
+is "and is recorded to its end" "$(json beside.hark complete)" True
+like "as it should be" "$(verified beside.hark)" "$GOOD"
 
 # -- Damage --
 
 head -c 5000 /dev/urandom >junk
 try hark info junk
 is "junk: one line, 125" "$status:$(wc -l <<<"$err"):$out" 125:1:
-size=$(stat -c %s c.hark)
-head -c $((size / 2)) c.hark >cut.hark
-is "half a recording can be read" "$(json cut.hark complete)" False
+size=$(stat -c %s k2.hark)
+head -c $((size - size / 50)) k2.hark >cut.hark
+is "a part of a recording can be read" "$(json cut.hark complete)" False
 like "and replays to there" "$(verified cut.hark)" "$GOOD"
 cp c.hark flip.hark
 python3 -c 'import sys
@@ -266,7 +318,7 @@ with open("flip.hark", "r+b") as f:
     f.seek(int(sys.argv[1]))
     byte = f.read(1)[0]
     f.seek(-1, 1)
-    f.write(bytes([byte ^ 4]))' $((size / 2))
+    f.write(bytes([byte ^ 4]))' $(($(stat -c %s c.hark) / 2))
 try hark verify flip.hark
 is "a changed byte is noticed" "$status:$(wc -l <<<"$err")" 125:1
 like "and where" "$err" 'damaged at byte [0-9]+'

@@ -2,12 +2,21 @@
 #include "outside/file.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CHUNKS = 6 };
@@ -191,6 +200,158 @@ START_TEST(file_text_keeps_every_byte_but_nul)
 }
 END_TEST
 
+/* -- Into pipes -- */
+
+/* As on kernels where pwritev2 cannot be asked not to wait. */
+static void forbid_nowait(void)
+{
+	struct sock_filter filter[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		     offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev2, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {4, filter};
+
+	ck_assert_int_eq(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	ck_assert_int_eq(0,
+			 prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+enum { LONG = 1 << 20 };
+
+struct pipe_end {
+	int fd;
+	struct file_writer *w;
+	unsigned stuck, on; /* how often it was told */
+	int rc;
+	struct hark_err err;
+};
+
+/* Nothing that could be pressed. */
+static uint8_t long_byte(uint32_t i)
+{
+	i ^= i >> 16;
+	i *= 0x7feb352d;
+	i ^= i >> 15;
+	i *= 0x846ca68b;
+	return (uint8_t)(i >> 20);
+}
+
+static void told(void *ctx, int stuck)
+{
+	struct pipe_end *p = ctx;
+
+	__atomic_add_fetch(stuck ? &p->stuck : &p->on, 1, __ATOMIC_RELEASE);
+}
+
+static void *put_long(void *arg)
+{
+	struct pipe_end *p = arg;
+	uint8_t *bytes = malloc(LONG);
+
+	for (unsigned i = 0; i < LONG; i++)
+		bytes[i] = long_byte(i);
+	p->rc = file_put(p->w, WIRE_CHUNK_DATA, 1, 1, bytes, LONG, &p->err);
+	free(bytes);
+	file_put(p->w, WIRE_CHUNK_END, 0, 0, "", 0, NULL);
+	close(p->fd);
+	return NULL;
+}
+
+static pthread_t begin_writing(struct pipe_end *p, int fds[2], int socket)
+{
+	pthread_t t;
+
+	if (socket)
+		ck_assert_int_eq(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	else
+		ck_assert_int_eq(0, pipe(fds));
+	p->fd = fds[1];
+	ck_assert_int_eq(0, file_create_fd(p->fd, "pipe", &p->w, &p->err));
+	file_writer_watch(p->w, told, p);
+	ck_assert_int_eq(0, pthread_create(&t, NULL, put_long, p));
+	return t;
+}
+
+static void wait_until_told(const struct pipe_end *p)
+{
+	while (__atomic_load_n(&p->stuck, __ATOMIC_ACQUIRE) == 0)
+		usleep(10000);
+}
+
+/* i: pipe or socket; the kernel can tell, or cannot. */
+START_TEST(a_late_reader_finds_everything)
+{
+	struct pipe_end p = {0};
+	struct file_reader *r = NULL;
+	struct file_chunk c;
+	struct hark_err err = {0};
+	int fds[2], late = _i == 0 || _i == 3;
+	pthread_t t;
+
+	if (_i >= 2)
+		forbid_nowait();
+	t = begin_writing(&p, fds, _i % 2);
+	if (late)
+		wait_until_told(&p);
+	ck_assert_int_eq(0, file_open_fd(fds[0], "pipe", &r, &err));
+	ck_assert_int_eq(FILE_CHUNK, file_next(r, &c, &err));
+	ck_assert_uint_eq(LONG, c.len);
+	for (unsigned i = 0; i < LONG; i++)
+		ck_assert_uint_eq(c.bytes[i], long_byte(i));
+	ck_assert_int_eq(FILE_CHUNK, file_next(r, &c, &err));
+	ck_assert_int_eq(WIRE_CHUNK_END, c.type);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(0, p.rc);
+	ck_assert_uint_eq(late, p.stuck);
+	ck_assert_uint_eq(late, p.on);
+	file_reader_close(r);
+	file_writer_close(p.w);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_reader_can_be_called_off)
+{
+	struct pipe_end p = {0};
+	int fds[2];
+	pthread_t t;
+
+	if (_i >= 2)
+		forbid_nowait();
+	t = begin_writing(&p, fds, _i % 2);
+	usleep(50000);
+	file_writer_abandon(p.w);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(-1, p.rc);
+	ck_assert_str_eq("pipe: nobody reads it", p.err.text);
+	file_writer_close(p.w);
+}
+END_TEST
+
+START_TEST(a_full_pipe_at_the_beginning_does_not_hold_signals_up)
+{
+	char bytes[4096] = {0};
+	struct file_writer *w;
+	struct hark_err err = {0};
+	sigset_t term;
+	int fds[2];
+
+	ck_assert_int_eq(0, pipe(fds));
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	while (write(fds[1], bytes, sizeof bytes) > 0)
+		continue;
+	fcntl(fds[1], F_SETFL, 0);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	kill(getpid(), SIGTERM);
+	ck_assert_int_eq(-1, file_create_fd(fds[1], "pipe", &w, &err));
+	ck_assert_str_eq("pipe: nobody reads it", err.text);
+}
+END_TEST
+
 Suite *outside_file_suite(void)
 {
 	Suite *s = suite_create("outside_file");
@@ -204,6 +365,10 @@ Suite *outside_file_suite(void)
 	tcase_add_test(t, file_with_something_after_its_end_is_damaged);
 	tcase_add_test(t, file_is_private_and_never_replaces_unasked);
 	tcase_add_test(t, file_text_keeps_every_byte_but_nul);
+	tcase_add_loop_test(t, a_late_reader_finds_everything, 0, 4);
+	tcase_add_loop_test(t, who_waits_for_a_reader_can_be_called_off, 0, 4);
+	tcase_add_test(t,
+		       a_full_pipe_at_the_beginning_does_not_hold_signals_up);
 	suite_add_tcase(s, t);
 	return s;
 }

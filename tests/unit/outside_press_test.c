@@ -36,6 +36,7 @@ static struct press *begin(uint64_t keep)
 	ck_assert_int_ge(out_fd, 0);
 	ck_assert_int_eq(0, file_create_fd(out_fd, "out", &plan.file, &err));
 	ck_assert_msg(press_new(&plan, &p, &err) == 0, "%s", err.text);
+	ck_assert_msg(press_start(p, &err) == 0, "%s", err.text);
 	return p;
 }
 

@@ -1,0 +1,547 @@
+/* ask/show.c - values as a programmer writes them.
+ *
+ * W1  Structs in structs are shown NEST deep, ELEMENTS of an array, CHARS of
+ *     a text. The text that is made has a limit too, so a type that claims a
+ *     million fields ends there. */
+#include "ask/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NEST = 12, ELEMENTS = 200, CHARS = 200, REPEATS = 10, NAME_LEN = 256 };
+
+struct shower {
+	const struct show *s;
+	struct text *out;
+	int depth;
+};
+
+/* The bytes of what is shown. */
+struct part {
+	const uint8_t *bytes, *known;
+	uint64_t len;
+};
+
+static bool is_known(const struct part *p, uint64_t at, uint64_t len)
+{
+	if (at > p->len || len > p->len - at)
+		return false;
+	for (uint64_t i = 0; i < len; i++)
+		if (!p->known[at + i])
+			return false;
+	return true;
+}
+
+static struct part sub(const struct part *p, uint64_t at, uint64_t len)
+{
+	if (at > p->len)
+		at = p->len;
+	if (len > p->len - at)
+		len = p->len - at;
+	return (struct part){p->bytes + at, p->known + at, len};
+}
+
+/* -- Raw -- */
+
+void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
+	      struct text *out)
+{
+	struct part p = {bytes, known, len};
+	uint64_t word = 0;
+
+	if ((len == 1 || len == 2 || len == 4 || len == 8) &&
+	    is_known(&p, 0, len)) {
+		memcpy(&word, bytes, (size_t)len);
+		text_put(out, "0x%" PRIx64, word);
+		return;
+	}
+	for (uint64_t i = 0; i < len && !out->is_cut; i++) {
+		if (known[i])
+			text_put(out, "%s%02x", i > 0 ? " " : "", bytes[i]);
+		else
+			text_put(out, "%s??", i > 0 ? " " : "");
+	}
+}
+
+/* -- Numbers -- */
+
+static uint64_t word_of(const struct part *p, uint64_t len)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p->bytes, len < 8 ? (size_t)len : 8);
+	return v;
+}
+
+static int64_t extend(uint64_t v, uint64_t bits, bool is_signed)
+{
+	if (bits == 0 || bits >= 64)
+		return (int64_t)v;
+	v <<= 64 - bits;
+	return is_signed ? (int64_t)v >> (64 - bits)
+			 : (int64_t)(v >> (64 - bits));
+}
+
+/* As few digits as lead back to the same number. */
+static void put_float(struct text *out, const struct part *p, uint64_t size)
+{
+	char text[64];
+	long double wide = 0;
+	double d;
+	float f;
+
+	if (size == 4) {
+		memcpy(&f, p->bytes, 4);
+		for (int n = 6; n <= 9; n++) {
+			snprintf(text, sizeof text, "%.*g", n, (double)f);
+			if (strtof(text, NULL) == f)
+				break;
+		}
+	} else if (size == 8) {
+		memcpy(&d, p->bytes, 8);
+		for (int n = 15; n <= 17; n++) {
+			snprintf(text, sizeof text, "%.*g", n, d);
+			if (strtod(text, NULL) == d)
+				break;
+		}
+	} else {
+		memcpy(&wide, p->bytes, 10);
+		snprintf(text, sizeof text, "%.18Lg", wide);
+	}
+	text_put(out, "%s", text);
+}
+
+static void put_wide(struct text *out, const struct part *p)
+{
+	uint64_t low = word_of(p, 8), high;
+
+	memcpy(&high, p->bytes + 8, 8);
+	text_put(out, "0x%" PRIx64 "%016" PRIx64, high, low);
+}
+
+static void put_char(struct text *out, int64_t v, uint64_t size)
+{
+	text_put(out, "%" PRId64, v);
+	if (size != 1)
+		return;
+	text_put(out, " '");
+	text_char(out, (unsigned char)v, '\'');
+	text_put(out, "'");
+}
+
+static void put_enum(struct shower *w, struct type t, int64_t v)
+{
+	const char *name = type_enumerator(t, v);
+
+	if (name != NULL)
+		text_put(w->out, "%s", name);
+	else
+		text_put(w->out, "%" PRId64, v);
+}
+
+static void put_integer(struct shower *w, struct type t,
+			const struct type_facts *f, int64_t v, uint64_t size)
+{
+	switch (f->kind) {
+	case TYPE_BOOL:
+		if (v == 0 || v == 1)
+			text_put(w->out, v != 0 ? "true" : "false");
+		else
+			text_put(w->out, "%" PRId64, v);
+		break;
+	case TYPE_CHAR:
+		put_char(w->out, v, size);
+		break;
+	case TYPE_ENUM:
+		put_enum(w, t, v);
+		break;
+	case TYPE_SIGNED:
+		text_put(w->out, "%" PRId64, v);
+		break;
+	default:
+		text_put(w->out, "%" PRIu64, (uint64_t)v);
+	}
+}
+
+/* -- Texts -- */
+
+/* Bytes up to a NUL; all of them if there is none. */
+static void put_text(struct text *out, const struct part *p, bool is_whole)
+{
+	uint64_t n = 0;
+
+	text_put(out, "\"");
+	for (; n < p->len && n < CHARS; n++) {
+		if (!p->known[n]) {
+			text_put(out, "\"?\?\"");
+			continue;
+		}
+		if (p->bytes[n] == 0)
+			break;
+		text_char(out, p->bytes[n], '"');
+	}
+	text_put(out, "\"");
+	if (n == CHARS || (!is_whole && n == p->len))
+		text_put(out, "...");
+}
+
+static void put_pointed(struct shower *w, uint64_t addr)
+{
+	const struct ask_source *src = space_source(w->s->space);
+	uint8_t bytes[CHARS], known[CHARS] = {0};
+	struct part p = {bytes, known, 0};
+
+	src->read(src->ctx, addr, sizeof bytes, bytes, known);
+	while (p.len < CHARS && known[p.len] && bytes[p.len] != 0)
+		p.len++;
+	if (p.len == 0 && (p.len == CHARS || !known[0]))
+		return; /* not known */
+	text_put(w->out, " ");
+	put_text(w->out, &p, p.len < CHARS && known[p.len]);
+}
+
+static void put_pointer(struct shower *w, const struct type_facts *f,
+			uint64_t addr)
+{
+	struct type_facts to;
+	char name[NAME_LEN];
+
+	text_put(w->out, "0x%" PRIx64, addr);
+	if (addr == 0)
+		return;
+	type_look(f->target, &to);
+	space_name(w->s->space, addr, name, sizeof name);
+	if (name[0] != '\0')
+		text_put(w->out, " <%s>", name);
+	if (w->s->has_memory && to.kind == TYPE_CHAR && to.size == 1)
+		put_pointed(w, addr);
+}
+
+/* -- Things made of others -- */
+
+static void put_part(struct shower *w, struct type t, const struct part *p);
+
+static bool is_same(const struct part *a, const struct part *b)
+{
+	return a->len == b->len &&
+	       memcmp(a->known, b->known, (size_t)a->len) == 0 &&
+	       memcmp(a->bytes, b->bytes, (size_t)a->len) == 0;
+}
+
+/* How many elements from i on are the same as number i. */
+static uint64_t run_of(const struct part *p, uint64_t i, uint64_t count,
+		       uint64_t size)
+{
+	struct part first = sub(p, i * size, size), other;
+	uint64_t n = 1;
+
+	for (; i + n < count; n++) {
+		other = sub(p, (i + n) * size, size);
+		if (!is_same(&first, &other))
+			break;
+	}
+	return n;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): W1
+static void put_array(struct shower *w, const struct type_facts *f,
+		      const struct part *p)
+{
+	struct type_facts of;
+	uint64_t shown = 0, i = 0, count = f->count;
+	const char *comma = "";
+
+	type_look(f->target, &of);
+	if (of.kind == TYPE_CHAR && of.size == 1) {
+		put_text(w->out, p, true);
+		return;
+	}
+	if (of.size == 0) {
+		text_put(w->out, "{...}");
+		return;
+	}
+	if (count > p->len / of.size)
+		count = p->len / of.size;
+	text_put(w->out, "{");
+	while (i < count && shown < ELEMENTS && !w->out->is_cut) {
+		uint64_t n = run_of(p, i, count, of.size);
+		struct part one = sub(p, i * of.size, of.size);
+
+		text_put(w->out, "%s", comma);
+		put_part(w, f->target, &one);
+		if (n >= REPEATS)
+			text_put(w->out, " <%" PRIu64 " times>", n);
+		i += n >= REPEATS ? n : 1;
+		shown++;
+		comma = ", ";
+	}
+	text_put(w->out, i < f->count ? "%s...}" : "}", comma);
+}
+
+struct fields {
+	struct shower *w;
+	const struct part *p;
+	const char *comma;
+};
+
+static void put_bits(struct shower *w, const struct type_field *f,
+		     const struct part *p)
+{
+	uint64_t len = (f->bit_shift + f->bit_size + 7) / 8, v;
+	struct part bytes = sub(p, f->offset, len);
+	struct type_facts facts;
+
+	if (!is_known(p, f->offset, len) || len > 9) {
+		text_put(w->out, "??");
+		return;
+	}
+	type_look(f->type, &facts);
+	v = word_of(&bytes, len) >> f->bit_shift;
+	if (len == 9)
+		v |= (uint64_t)bytes.bytes[8] << (64 - f->bit_shift);
+	put_integer(w, f->type, &facts, extend(v, f->bit_size, facts.is_signed),
+		    0);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): W1
+static int put_field(void *ctx, const struct type_field *f)
+{
+	struct fields *s = ctx;
+	struct type_facts facts;
+	struct part p;
+
+	text_put(s->w->out, "%s", s->comma);
+	s->comma = ", ";
+	type_look(f->type, &facts);
+	if (f->is_base)
+		text_put(s->w->out,
+			 "<%s> = ", facts.name != NULL ? facts.name : "");
+	else if (f->name != NULL)
+		text_put(s->w->out, "%s = ", f->name);
+	if (f->bit_size != 0) {
+		put_bits(s->w, f, s->p);
+	} else {
+		p = sub(s->p, f->offset, facts.size);
+		put_part(s->w, f->type, &p);
+	}
+	return s->w->out->is_cut;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): W1
+static void put_struct(struct shower *w, struct type t, const struct part *p)
+{
+	struct fields f = {.w = w, .p = p, .comma = ""};
+
+	if (w->depth == NEST) {
+		text_put(w->out, "{...}");
+		return;
+	}
+	w->depth++;
+	text_put(w->out, "{");
+	type_each_field(t, put_field, &f);
+	text_put(w->out, "}");
+	w->depth--;
+}
+
+static void put_scalar(struct shower *w, struct type t,
+		       const struct type_facts *f, const struct part *p)
+{
+	uint64_t size = f->size;
+	int64_t v;
+
+	if (size == 0 || !is_known(p, 0, size)) {
+		text_put(w->out, "??");
+		return;
+	}
+	if (f->kind == TYPE_FLOAT && (size == 4 || size == 8 || size == 16)) {
+		put_float(w->out, p, size);
+		return;
+	}
+	if (size == 16 && f->kind != TYPE_OTHER) {
+		put_wide(w->out, p);
+		return;
+	}
+	if (size > 8 || f->kind == TYPE_OTHER || f->kind == TYPE_FLOAT) {
+		show_raw(p->bytes, p->known, p->len, w->out);
+		return;
+	}
+	v = extend(word_of(p, size), 8 * size, f->is_signed);
+	if (f->kind == TYPE_POINTER || f->kind == TYPE_REFERENCE)
+		put_pointer(w, f, (uint64_t)v);
+	else
+		put_integer(w, t, f, v, size);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): W1
+static void put_part(struct shower *w, struct type t, const struct part *p)
+{
+	struct type_facts f;
+
+	type_look(t, &f);
+	switch (f.kind) {
+	case TYPE_STRUCT:
+	case TYPE_UNION:
+		put_struct(w, t, p);
+		break;
+	case TYPE_ARRAY:
+		put_array(w, &f, p);
+		break;
+	case TYPE_VOID:
+	case TYPE_FUNCTION:
+		show_raw(p->bytes, p->known, p->len, w->out);
+		break;
+	default:
+		put_scalar(w, t, &f, p);
+	}
+}
+
+void show_bytes(const struct show *s, struct type t, const uint8_t *bytes,
+		const uint8_t *known, uint64_t len, struct text *out)
+{
+	struct shower w = {.s = s, .out = out};
+	struct part p = {bytes, known, len};
+
+	type_begin(t);
+	put_part(&w, t, &p);
+}
+
+/* -- Values -- */
+
+/* Several of a kind in a row, as an array is shown. */
+static void put_repeated(struct shower *w, const struct value *v,
+			 const struct part *p)
+{
+	struct type_facts f = {
+	    .kind = TYPE_ARRAY, .target = v->type, .count = v->repeated};
+
+	type_begin(v->type);
+	put_array(w, &f, p);
+}
+
+static void put_value(const struct eval *e, const struct value *v,
+		      const struct part *p, struct text *out)
+{
+	struct show s = {.space = e->space, .has_memory = true};
+	struct shower w = {.s = &s, .out = out};
+	struct type_facts facts;
+	int64_t n;
+
+	if (!v->is_typed) {
+		show_raw(p->bytes, p->known, p->len, out);
+	} else if (v->repeated != 0) {
+		put_repeated(&w, v, p);
+	} else if (v->bit_size != 0) {
+		type_look(v->type, &facts);
+		if (eval_number(e, v, &n) < 0)
+			text_put(out, "??");
+		else
+			put_integer(&w, v->type, &facts, n, 0);
+	} else {
+		show_bytes(&s, v->type, p->bytes, p->known, p->len, out);
+	}
+}
+
+int show_value(const struct eval *e, const struct value *v, struct text *out,
+	       struct hark_err *err)
+{
+	uint64_t len = v->len < SHOW_LEN_MAX ? v->len : SHOW_LEN_MAX;
+	uint8_t *bytes = calloc(2, (size_t)len + 1);
+	struct part p = {bytes, bytes + len, len};
+
+	if (bytes == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "no memory for a value");
+	if (v->place.n == 1 && v->place.piece[0].kind == EXPR_NOWHERE &&
+	    !v->place.missing) {
+		text_put(out, "<optimized out>");
+	} else {
+		eval_read(e, v, 0, bytes, bytes + len, (size_t)len);
+		put_value(e, v, &p, out);
+	}
+	free(bytes);
+	return 0;
+}
+
+/* -- Paths -- */
+
+struct within {
+	uint64_t offset, len;
+	struct type_field found;
+	bool has;
+};
+
+static int holds(void *ctx, const struct type_field *f)
+{
+	struct within *w = ctx;
+	struct type_facts facts;
+
+	type_look(f->type, &facts);
+	if (f->bit_size != 0 || w->offset < f->offset ||
+	    w->offset - f->offset > facts.size ||
+	    w->len > facts.size - (w->offset - f->offset))
+		return 0;
+	w->found = *f;
+	w->has = true;
+	return 1;
+}
+
+/* One step from t towards the bytes; false: they are no part of it. */
+static bool step_into(struct type *t, uint64_t *offset, uint64_t len,
+		      struct text *out)
+{
+	struct within w = {.offset = *offset, .len = len};
+	struct type_facts f, of;
+
+	type_look(*t, &f);
+	if (f.kind == TYPE_ARRAY) {
+		type_look(f.target, &of);
+		if (of.size == 0 || *offset % of.size + len > of.size)
+			return false;
+		if (out != NULL)
+			text_put(out, "[%" PRIu64 "]", *offset / of.size);
+		*offset %= of.size;
+		*t = f.target;
+		return true;
+	}
+	if (f.kind != TYPE_STRUCT && f.kind != TYPE_UNION)
+		return false;
+	type_each_field(*t, holds, &w);
+	if (!w.has)
+		return false;
+	if (out != NULL && w.found.name != NULL && !w.found.is_base)
+		text_put(out, ".%s", w.found.name);
+	*offset -= w.found.offset;
+	*t = w.found.type;
+	return true;
+}
+
+static struct type walk(struct type t, uint64_t *offset, uint64_t len,
+			struct text *out)
+{
+	type_begin(t);
+	for (int i = 0; i < NEST; i++) {
+		struct type_facts f;
+
+		type_look(t, &f);
+		if ((*offset == 0 && len >= f.size) ||
+		    !step_into(&t, offset, len, out))
+			break;
+	}
+	return t;
+}
+
+void show_path(struct type t, uint64_t offset, uint64_t len, struct text *out)
+{
+	walk(t, &offset, len, out);
+}
+
+struct type show_part(struct type t, uint64_t offset, uint64_t len,
+		      uint64_t *part_offset)
+{
+	uint64_t left = offset;
+
+	t = walk(t, &left, len, NULL);
+	*part_offset = offset - left;
+	return t;
+}

@@ -1,0 +1,87 @@
+/* ask/text.c - a text that grows, up to a limit. */
+#include "ask/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_init(struct text *t, size_t max)
+{
+	*t = (struct text){.max = max};
+}
+
+void text_fini(struct text *t)
+{
+	free(t->at);
+	*t = (struct text){0};
+}
+
+const char *text_of(const struct text *t)
+{
+	return t->at != NULL ? t->at : "";
+}
+
+/* Room for n more and "..." behind them. */
+static bool fit(struct text *t, size_t n)
+{
+	size_t want = t->len + n + 4, room = t->room;
+	char *more;
+
+	if (want <= t->room)
+		return true;
+	if (t->len + n > t->max)
+		return false;
+	room += room / 2;
+	room = room < want ? want : room;
+	room = room < 64 ? 64 : room;
+	more = realloc(t->at, room);
+	if (more == NULL)
+		return false;
+	t->at = more;
+	t->room = room;
+	return true;
+}
+
+static void cut(struct text *t)
+{
+	if (!t->is_cut && t->at != NULL && t->room - t->len >= 4)
+		memcpy(t->at + t->len, "...", 4);
+	t->is_cut = true;
+}
+
+void text_put(struct text *t, const char *format, ...)
+{
+	va_list args, again;
+	int n;
+
+	if (t->is_cut)
+		return;
+	va_start(args, format);
+	va_copy(again, args);
+	n = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (n < 0 || !fit(t, (size_t)n)) {
+		cut(t);
+	} else {
+		vsnprintf(t->at + t->len, t->room - t->len, format, again);
+		t->len += (size_t)n;
+	}
+	va_end(again);
+}
+
+void text_char(struct text *t, unsigned char c, char quote)
+{
+	static const char plain[] = "\a\b\t\n\v\f\r\033";
+	static const char letter[] = "abtnvfre";
+	const char *found = c != 0 ? strchr(plain, c) : NULL;
+
+	if (found != NULL)
+		text_put(t, "\\%c", letter[found - plain]);
+	else if (c == '\\' || c == (unsigned char)quote)
+		text_put(t, "\\%c", c);
+	else if (c >= 32 && c < 127)
+		text_put(t, "%c", c);
+	else
+		text_put(t, "\\%03o", c);
+}

@@ -1,0 +1,188 @@
+/* gdb/layout.c - what is mapped where, and the auxiliary vector.
+ *
+ * gdb relocates a program by its auxiliary vector, which lies on the initial
+ * stack. If the program (its dynamic linker, mostly) has read it, it is known;
+ * otherwise the entries that gdb needs are worked out from the mappings. */
+#include "gdb/gdb_priv.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum {
+	AUXV_MAX = 64,	   /* entries; Linux has some twenty */
+	WORDS_MAX = 65536, /* arguments and variables */
+};
+
+const struct hark_mapping *gdb_mapping_at(struct gdb *g, uint64_t address)
+{
+	const struct hark_mapping *m;
+	unsigned n;
+
+	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+		return NULL;
+	for (unsigned i = 0; i < n; i++)
+		if (m[i].start <= address && address < m[i].end)
+			return &m[i];
+	return NULL;
+}
+
+const char *gdb_program(struct gdb *g)
+{
+	const struct hark_process *p = g->process;
+	unsigned n = g->api->f_n_processes(g->recording);
+
+	/* A child that executed nothing has its parent's; parents may not go
+	 * round in circles. */
+	for (unsigned turns = 0; p->program[0] == '\0' && turns < n; turns++) {
+		const struct hark_process *parent = p;
+
+		for (unsigned i = 0; i < n; i++) {
+			parent = g->api->f_process(g->recording, i);
+			if (parent->number == p->parent)
+				break;
+		}
+		if (parent->number != p->parent)
+			break;
+		p = parent;
+	}
+	return p->program;
+}
+
+/* -- ELF files where they are mapped -- */
+
+static int read_interp(struct gdb *g, const Elf64_Phdr *p, uint64_t bias,
+		       char *out, size_t size)
+{
+	size_t len = p->p_filesz < size ? (size_t)p->p_filesz : size - 1;
+
+	if (gdb_read(g, bias + p->p_vaddr, out, len) < 0)
+		len = 0;
+	out[len] = '\0';
+	return 0;
+}
+
+int gdb_elf_at(struct gdb *g, const struct hark_mapping *m, struct gdb_elf *out)
+{
+	struct gdb_elf e = {.mapping = m};
+	uint64_t first = UINT64_MAX;
+	Elf64_Phdr p[64];
+	Elf64_Ehdr h;
+
+	if (m->offset != 0 || gdb_read(g, m->start, &h, sizeof h) < 0 ||
+	    memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    h.e_phentsize != sizeof p[0] || h.e_phnum > 64 ||
+	    gdb_read(g, m->start + h.e_phoff, p, h.e_phnum * sizeof p[0]) < 0)
+		return -1;
+	for (unsigned i = 0; i < h.e_phnum; i++)
+		if (p[i].p_type == PT_LOAD && p[i].p_vaddr < first)
+			first = p[i].p_vaddr;
+	if (first == UINT64_MAX)
+		return -1;
+	e.bias = m->start - (first & ~4095ULL);
+	e.phdr = m->start + h.e_phoff;
+	e.n_phdr = h.e_phnum;
+	e.entry = e.bias + h.e_entry;
+	for (unsigned i = 0; i < h.e_phnum; i++) {
+		if (p[i].p_type == PT_DYNAMIC)
+			e.dynamic = e.bias + p[i].p_vaddr;
+		if (p[i].p_type == PT_INTERP)
+			read_interp(g, &p[i], e.bias, e.interp,
+				    sizeof e.interp);
+	}
+	*out = e;
+	return 0;
+}
+
+int gdb_elf_main(struct gdb *g, struct gdb_elf *out)
+{
+	const char *program = gdb_program(g);
+	const struct hark_mapping *m;
+	unsigned n;
+
+	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+		return -1;
+	for (unsigned i = 0; i < n; i++)
+		if (m[i].offset == 0 && strcmp(m[i].path, program) == 0 &&
+		    gdb_elf_at(g, &m[i], out) == 0)
+			return 0;
+	return -1;
+}
+
+/* -- The auxiliary vector -- */
+
+/* As it lies on the stack: how many words; 0: it is not known. */
+static unsigned auxv_from_stack(struct gdb *g, uint64_t out[2 * AUXV_MAX])
+{
+	uint64_t at = g->first_rsp, argc, word = 1;
+	int has_entry = 0;
+	unsigned n = 0;
+
+	if (gdb_read(g, at, &argc, sizeof argc) < 0 || argc > WORDS_MAX)
+		return 0;
+	at += 8 * (argc + 2); /* behind the arguments and their NULL */
+	for (unsigned i = 0; i < WORDS_MAX && word != 0; i++, at += 8)
+		if (gdb_read(g, at, &word, sizeof word) < 0)
+			return 0;
+	do {
+		if (n == 2 * AUXV_MAX || gdb_read(g, at, out + n, 16) < 0)
+			return 0;
+		has_entry |= out[n] == AT_ENTRY;
+		at += 16;
+		n += 2;
+	} while (out[n - 2] != AT_NULL);
+	return has_entry ? n : 0;
+}
+
+static void put_entry(struct doc *out, uint64_t type, uint64_t value)
+{
+	uint64_t pair[2] = {type, value};
+
+	doc_add(out, pair, sizeof pair);
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+static void auxv_from_mappings(struct gdb *g, struct doc *out)
+{
+	const struct hark_mapping *m;
+	struct gdb_elf e;
+	unsigned n;
+
+	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+		n = 0;
+	if (gdb_elf_main(g, &e) == 0) {
+		const char *interp = last_component(e.interp);
+
+		put_entry(out, AT_PHDR, e.phdr);
+		put_entry(out, AT_PHENT, sizeof(Elf64_Phdr));
+		put_entry(out, AT_PHNUM, e.n_phdr);
+		put_entry(out, AT_ENTRY, e.entry);
+		for (unsigned i = 0; i < n && *interp != '\0'; i++)
+			if (m[i].offset == 0 &&
+			    strcmp(last_component(m[i].path), interp) == 0) {
+				put_entry(out, AT_BASE, m[i].start);
+				break;
+			}
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(m[i].path, "[vdso]") == 0)
+			put_entry(out, AT_SYSINFO_EHDR, m[i].start);
+	put_entry(out, AT_PAGESZ, 4096);
+	put_entry(out, AT_NULL, 0);
+}
+
+void gdb_auxv(struct gdb *g, struct doc *out)
+{
+	uint64_t words[2 * AUXV_MAX];
+	unsigned n = auxv_from_stack(g, words);
+
+	if (n > 0)
+		doc_add(out, words, n * sizeof words[0]);
+	else
+		auxv_from_mappings(g, out);
+}

@@ -1,0 +1,184 @@
+/* gdb/memory.c - packets about memory.
+ *
+ * What is not known is not guessed: a range is answered up to its first byte
+ * that is unknown, and refused if that is its first. Only while a core file is
+ * written does the rest of a mapping read as zeros (monitor unknown zero). */
+#include "gdb/gdb_priv.h"
+
+#include <string.h>
+
+enum {
+	READ_MAX = (PACKET_MAX - 16) / 2,
+	PAGE = 4096,
+};
+
+int gdb_read(struct gdb *g, uint64_t address, void *out, size_t len)
+{
+	static uint8_t known[PAGE];
+	uint8_t *to = out;
+
+	while (len > 0) {
+		size_t n = len < PAGE ? len : PAGE;
+
+		if (g->api->f_read(g->t, address, n, to, known, NULL) != n)
+			return -1;
+		address += n;
+		to += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* How many bytes from the first one on can be told. */
+static size_t read_some(struct gdb *g, uint64_t address, size_t len,
+			uint8_t *out)
+{
+	static uint8_t known[READ_MAX];
+	size_t n;
+
+	memset(known, 0, len);
+	memset(out, 0, len);
+	n = g->api->f_read(g->t, address, len, out, known, NULL);
+	if (n >= len)
+		return len;
+	for (n = 0; n < len && known[n]; n++)
+		;
+	if (!g->unknown_is_zero || gdb_mapping_at(g, address) == NULL)
+		return n;
+	for (size_t i = 0; i < len; i++)
+		out[i] = known[i] ? out[i] : 0;
+	return len;
+}
+
+void on_memory(struct gdb *g, struct words *w)
+{
+	static uint8_t bytes[READ_MAX];
+	uint64_t address, len;
+	size_t n;
+
+	if (!words_number(w, &address) || !words_skip(w, ",") ||
+	    !words_number(w, &len) || g->is_away) {
+		gdb_fail(g, GDB_EINVAL);
+		return;
+	}
+	len = len < READ_MAX ? len : READ_MAX;
+	n = read_some(g, address, (size_t)len, bytes);
+	if (n == 0 && len > 0)
+		gdb_fail(g, GDB_EFAULT);
+	else
+		packet_hex(&g->out, bytes, n);
+}
+
+/* -- Questions about memory -- */
+
+void on_region(struct gdb *g, struct words *w)
+{
+	const struct hark_mapping *m, *all;
+	uint64_t address, start = 0, end = UINT64_MAX;
+	unsigned n;
+
+	if (!words_number(w, &address) || g->is_away ||
+	    g->api->f_mappings(g->t, &all, &n, NULL) < 0) {
+		gdb_fail(g, GDB_EINVAL);
+		return;
+	}
+	m = gdb_mapping_at(g, address);
+	if (m != NULL) {
+		packet_text(&g->out,
+			    "start:%llx;size:%llx;permissions:%s%s%s;name:",
+			    (unsigned long long)m->start,
+			    (unsigned long long)(m->end - m->start),
+			    m->prot & 1 ? "r" : "", m->prot & 2 ? "w" : "",
+			    m->prot & 4 ? "x" : "");
+		packet_hex(&g->out, m->path, strlen(m->path));
+		packet_text(&g->out, ";");
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (all[i].end <= address && all[i].end > start)
+			start = all[i].end;
+		if (all[i].start > address && all[i].start < end)
+			end = all[i].start;
+	}
+	packet_text(&g->out, "start:%llx;size:%llx;", (unsigned long long)start,
+		    (unsigned long long)(end - start));
+}
+
+/* The pattern's first place in [address, address + len), or 0. */
+static int search(struct gdb *g, uint64_t address, uint64_t len,
+		  const void *pattern, size_t pattern_len, uint64_t *out)
+{
+	static uint8_t window[2 * READ_MAX];
+
+	while (len >= pattern_len) {
+		size_t want = len < READ_MAX ? (size_t)len : READ_MAX, step;
+		size_t n = read_some(g, address, want, window);
+		const uint8_t *hit = memmem(window, n, pattern, pattern_len);
+
+		if (hit != NULL) {
+			*out = address + (uint64_t)(hit - window);
+			return 1;
+		}
+		if (n < want || n == len)
+			return n < want ? -1 : 0;
+		step = n - pattern_len + 1;
+		address += step;
+		len -= step;
+	}
+	return 0;
+}
+
+void on_search(struct gdb *g, struct words *w)
+{
+	uint64_t address, len, found;
+	size_t pattern_len;
+	int rc;
+
+	if (!words_skip(w, ":") || !words_number(w, &address) ||
+	    !words_skip(w, ";") || !words_number(w, &len) ||
+	    !words_skip(w, ";") || g->is_away) {
+		gdb_fail(g, GDB_EINVAL);
+		return;
+	}
+	pattern_len = (size_t)(w->end - w->at);
+	if (pattern_len == 0 || pattern_len > PAGE) {
+		gdb_fail(g, GDB_EINVAL);
+		return;
+	}
+	rc = search(g, address, len, w->at, pattern_len, &found);
+	if (rc > 0)
+		packet_text(&g->out, "1,%llx", (unsigned long long)found);
+	else if (rc == 0)
+		packet_text(&g->out, "0");
+	else
+		gdb_fail(g, GDB_EFAULT);
+}
+
+void on_crc(struct gdb *g, struct words *w)
+{
+	uint64_t address, len;
+	uint32_t crc = UINT32_MAX;
+	uint8_t byte[PAGE];
+
+	if (!words_number(w, &address) || !words_skip(w, ",") ||
+	    !words_number(w, &len) || g->is_away) {
+		gdb_fail(g, GDB_EINVAL);
+		return;
+	}
+	while (len > 0) {
+		size_t n = len < PAGE ? (size_t)len : PAGE;
+
+		if (gdb_read(g, address, byte, n) < 0) {
+			gdb_fail(g, GDB_EFAULT);
+			return;
+		}
+		for (size_t i = 0; i < n; i++) {
+			crc ^= (uint32_t)byte[i] << 24;
+			for (int bit = 0; bit < 8; bit++)
+				crc = crc << 1 ^ (crc >> 31) * 0x04c11db7U;
+		}
+		address += n;
+		len -= n;
+	}
+	packet_text(&g->out, "C%x", crc);
+}

@@ -1,0 +1,96 @@
+/* image/types.h - what do the bytes of a variable mean?
+ *
+ * A type is an entry of a file's debug information, handed around by value;
+ * the zeroed one is void. What is asked of it looks through typedefs and
+ * qualifiers. A struct that is only declared where it is used is looked up
+ * where it is complete, by its name or its signature.
+ *
+ * Hostile files give types that refer to each other in circles, or claim
+ * sizes beyond memory: every question ends, and sizes are only numbers. */
+#ifndef IMAGE_TYPES_H
+#define IMAGE_TYPES_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dw_unit;
+
+struct type {
+	struct dw_unit *unit; /* NULL: void */
+	uint64_t die;
+	uint32_t dim;	/* of an array of arrays: how many are gone */
+	uint32_t stars; /* pointers to it, that the file need not speak of */
+};
+
+enum type_kind {
+	TYPE_VOID,
+	TYPE_SIGNED,
+	TYPE_UNSIGNED,
+	TYPE_CHAR,
+	TYPE_BOOL,
+	TYPE_FLOAT,
+	TYPE_POINTER,
+	TYPE_REFERENCE, /* a pointer that is written as what it points to */
+	TYPE_ARRAY,
+	TYPE_STRUCT, /* or class */
+	TYPE_UNION,
+	TYPE_ENUM,
+	TYPE_FUNCTION,
+	TYPE_OTHER, /* what this reader knows nothing of but the size */
+};
+
+struct type_facts {
+	enum type_kind kind;
+	uint64_t size; /* in bytes; 0: not known, or none */
+	bool is_signed;
+	bool is_class;	    /* said "class" */
+	struct type target; /* of pointers and arrays; what a function returns,
+			     * what an enum is made of */
+	uint64_t count;	    /* of an array's elements; 0: not known */
+	const char *name;   /* of what is behind typedefs; or NULL */
+};
+
+/* What one question may cost is bounded (it is nothing that a file made by a
+ * compiler comes near to), and counted from here on. vars.h does it too. */
+void type_begin(struct type t);
+
+/* Never fails: what is damaged is TYPE_OTHER. */
+void type_look(struct type t, struct type_facts *out);
+/* As one would write it: "struct shop *", "char [16]". */
+void type_text(struct type t, char *out, size_t size);
+
+struct type_field {
+	const char *name; /* NULL: it has none */
+	struct type type;
+	uint64_t offset;    /* in bytes */
+	uint32_t bit_size;  /* 0: it is no bit-field */
+	uint32_t bit_shift; /* from the lowest bit of the byte at offset */
+	bool is_base;	    /* a base class */
+};
+/* In their order; not 0 from visit ends it and is returned. */
+int type_each_field(struct type t,
+		    int (*visit)(void *ctx, const struct type_field *f),
+		    void *ctx);
+/* By name, also in members without a name and in base classes; offset is
+ * from the begin of t. */
+bool type_field(struct type t, const char *name, struct type_field *out);
+
+/* The name of a value of an enum, or NULL. */
+const char *type_enumerator(struct type t, int64_t value);
+/* The other way; false if it has none of that name. */
+bool type_enum_value(struct type t, const char *name, int64_t *out);
+
+/* Types of a function's parameters, in their order. */
+int type_each_parameter(struct type t,
+			int (*visit)(void *ctx, struct type parameter),
+			void *ctx);
+
+struct image_file;
+/* By name: "shop", "struct shop", "unsigned int", as the file has them. */
+int type_named(struct image_file *f, const char *name, struct type *out,
+	       struct hark_err *err);
+
+#endif

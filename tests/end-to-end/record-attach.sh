@@ -1,0 +1,337 @@
+#!/usr/bin/env bash
+# timeout: 200
+# hark record -p, hark run -p: into running programs, and out again, that must
+# not notice; what was recorded replays.
+. "$(dirname "$0")/lib.sh"
+
+GOOD='verified: [0-9]+ segments, [0-9]+ instructions, 0 mismatches'
+
+# begin COMMAND...: in the background, its output in guest.out; sets $pid, waits
+# until it says that it is ready.
+begin() {
+	: >guest.out
+	"$@" >guest.out 2>guest.err &
+	pid=$!
+	for _ in $(seq 500); do
+		grep -q ready guest.out && return
+		sleep 0.01
+	done
+}
+
+# record SECONDS: what $pid does, for so long or until it ends, into a.hark.
+record() {
+	local seconds=$1 hark
+
+	rm -f a.hark
+	"$HARK" record -q -o a.hark -p $pid 2>hark.err &
+	hark=$!
+	for _ in $(seq 100); do # it can be told to stop by then
+		[ -e a.hark ] && break
+		sleep 0.005
+	done
+	sleep "$seconds"
+	kill -INT $hark 2>/dev/null
+	wait $hark && ! [ -s hark.err ] && return
+	cat hark.err
+	return 1
+}
+
+# cycles N SECONDS: so many recordings, one after the other.
+cycles() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		record "$2" || return 1
+	done
+}
+
+# record_until_end: recordings of random length, until it ends; fails as soon as
+# one does for another reason, or if there were fewer than five.
+record_until_end() {
+	local n=0
+
+	while kill -0 $pid 2>/dev/null; do
+		if record 0.0$((RANDOM % 9)); then
+			n=$((n + 1))
+		elif ! grep -q 'has ended\|no process\|ended meanwhile' hark.err; then
+			return 1
+		fi
+	done
+	note "$n recordings"
+	((n >= 5))
+}
+
+verified() { "$HARK" verify a.hark 2>&1; }
+
+# ends NAME WANT: $pid ends with that status and last line.
+ends() {
+	wait $pid
+	is "$1" "$? $(tail -n 1 guest.out)$(head -n 1 guest.err)" "$2"
+}
+
+snapshot() {
+	cat "/proc/$pid/maps"
+	ls -l "/proc/$pid/fd" | awk '{print $9, $10, $11}'
+	grep -E '^(Sig[PBIC]|Shd|Tracer|Threads|Seccomp)' "/proc/$pid/status"
+}
+
+plan 78
+
+# -- In and out --
+
+begin "$GUESTS/blocked" 600
+"$GUESTS/blocked" 0.2 >native.out
+snapshot >before
+ok "18 busy and blocked threads are recorded" record 0.5
+like "... and it replays" "$(verified)" "$GOOD"
+like "... whole, all threads" "$("$HARK" info --json a.hark)" \
+	'"threads":18.*"complete":true,"lost":0'
+is "threads say how they began, and that recording was stopped" \
+	"$(for t in 1 9 18; do "$ROOT/tools/record-dump" a.hark 1.$t; done |
+		grep -cE 'START .*why=3 |END +info=4$')" 6
+ok "50 times more" cycles 50 0.01
+snapshot >after
+ok "maps, descriptors and signal state are as before" diff before after
+kill $pid
+wait $pid 2>/dev/null
+is "none of its calls was interrupted or ended early" "$(cat guest.err)" ""
+
+begin "$GUESTS/blocked" 2
+ok "recorded until it ends" record 3
+like "... it replays" "$(verified)" "$GOOD"
+ends "... and its checksum is the native one" "0 $(tail -n 1 native.out)"
+
+# noticed GUEST WANT SECONDS [ARG...]: recorded again and again until it ends.
+noticed() {
+	begin "$GUESTS/$1" "${@:3}"
+	ok "$1: again and again" record_until_end
+	wait $pid
+	is "... and it does not notice" "$? $(tail -n 1 guest.out)" "0 $2"
+}
+noticed exec_again "generations many" 3
+noticed exec_crowd "generations many" 3
+
+for guest in "interrupts:rounds some complaints 0" "churn:equal, 0 failed" \
+	"attach_crowd:all as it should be" \
+	"attach_signals:all as it should be"; do
+	noticed "${guest%%:*}" "${guest#*:}" 2
+	begin "$GUESTS/${guest%%:*}" 1
+	ok "... with its end" record 1.2
+	like "... and it replays" "$(verified)" "$GOOD"
+	wait $pid
+	is "... as it should" "$? $(tail -n 1 guest.out)" "0 ${guest#*:}"
+done
+
+begin "$GUESTS/rseq_count" 2
+if [ "$(tail -n 1 guest.out)" = "no rseq here" ]; then
+	skip "restartable sequences" "no rseq"
+	skip "no increment is lost" "no rseq"
+else
+	ok "restartable sequences" cycles 6 0.1
+	ends "no increment is lost" "0 lost 0"
+fi
+
+begin "$GUESTS/attach_crowd" 2 200
+ok "200 threads" cycles 2 0.3
+like "... replay" "$(verified)" "$GOOD"
+wait $pid
+is "... and end well" "$? $(tail -n 1 guest.out)" "0 all as it should be"
+
+# -- Other programs --
+
+cat >threads.py <<'END'
+import hashlib, sys, threading, time
+end = time.time() + float(sys.argv[1])
+count = [0] * 4
+def work(i):
+    h = b''
+    while time.time() < end:
+        h = hashlib.sha256(h + b'x' * 1000).digest()
+        assert sum({str(k): k for k in range(50)}.values()) == 1225
+        count[i] += 1
+        if count[i] % 100 == 0:
+            time.sleep(0.001)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+for t in threads:
+    t.start()
+print('ready', flush=True)
+for t in threads:
+    t.join()
+print('well' if all(count) else 'bad')
+END
+begin "$(python3 -c 'import sys; print(sys.executable)')" threads.py 2
+ok "python with threads" cycles 5 0.1
+like "... replays" "$(verified)" "$GOOD"
+ends "... and ends well" "0 well"
+
+cat >children.sh <<'END'
+echo ready
+for i in {1..150}; do
+	[ "$(echo a | tr a b)" = b ] && [ "$(expr 3 + 4)" = 7 ] || exit 1
+	(sleep 0.01) &
+done
+wait
+echo well
+END
+begin bash children.sh
+ok "a shell, and what it executes" record 0.3
+like "... processes" "$("$HARK" info a.hark)" 'processes +[0-9][0-9]'
+like "... replay" "$(verified)" "$GOOD"
+ok "... again" cycles 3 0.1
+ends "... and all of it ends well" "0 well"
+
+# in C, by other compilers and linkers
+# other NAME COMPILER...
+other() {
+	if ! command -v "$2" >/dev/null; then
+		skip "$1" "no $2"
+		skip "... ends well" "no $2"
+		return
+	fi
+	"${@:2}" -O2 -pthread -o other "$ROOT/tests/guests/attach_crowd.c" || return
+	begin ./other 1 3
+	ok "$1" cycles 4 0.1
+	wait $pid
+	is "... ends well" "$? $(tail -n 1 guest.out)" "0 all as it should be"
+}
+other "musl" musl-gcc
+other "static" cc -static
+other "static, position-independent" cc -static-pie
+
+if command -v redis-server redis-benchmark >/dev/null; then
+	redis-server --port 0 --unixsocket "$T/redis" --save '' >redis.log &
+	pid=$!
+	for _ in $(seq 200); do [ -S redis ] && break; sleep 0.01; done
+	timeout 30 redis-benchmark -s "$T/redis" -q -n 20000 -t set,get,lpush \
+		>bench.log 2>&1 &
+	bench=$!
+	ok "redis under load" cycles 5 0.2
+	like "... replays" "$(verified)" "$GOOD"
+	wait $bench
+	is "... all requests are answered" "$?" 0
+	redis-cli -s "$T/redis" shutdown nosave
+	wait $pid
+	is "... and it ends well" "$?" 0
+else
+	for i in 1 2 3 4; do skip "redis" "it is not installed"; done
+fi
+
+# -- Other places --
+
+# elsewhere NAME COMMAND...: its newest process, if it is not the command itself.
+elsewhere() {
+	local shell
+
+	begin "${@:2}" ./other 1.5 3
+	shell=$pid
+	pid=$(pgrep -n -f '^./other 1.5 3$')
+	ok "$1" cycles 2 0.2
+	pid=$shell
+	wait $pid
+	is "... ends well" "$? $(tail -n 1 guest.out)" "0 all as it should be"
+}
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$T"
+	elsewhere "in a pid namespace" unshare -p -f
+	elsewhere "of another user" setpriv --reuid 65534 --clear-groups
+else
+	for i in 1 2 3 4; do skip "elsewhere" "not root"; done
+fi
+
+# -- hark is gone --
+
+# killed WHEN: hark is killed at once, later, or while it stops.
+killed() {
+	local i hark
+
+	for i in 1 2; do
+		begin "$GUESTS/attach_crowd" 0.5 5
+		"$HARK" record -q --force -o k.hark -p $pid &
+		hark=$!
+		case $1 in
+		entering) sleep 0.00$((RANDOM % 10)) ;;
+		inside) sleep 0.1 ;;
+		leaving)
+			sleep 0.1
+			kill -INT $hark
+			sleep 0.00$((RANDOM % 10))
+			;;
+		esac
+		kill -KILL $hark 2>/dev/null
+		wait $hark 2>/dev/null
+		wait $pid || return 1
+	done
+}
+for when in entering inside leaving; do
+	ok "hark is killed ($when): the program goes on" killed $when 2>/dev/null
+done
+
+# -- hark run -p --
+
+begin "$GUESTS/attach_crowd" 1.5 3
+snapshot >before
+"$HARK" run --stats -p $pid 2>stats &
+hark=$!
+sleep 0.3
+like "meanwhile it runs under hark" "$("$HARK" record -p $pid 2>&1)" \
+	'^hark: process [0-9]+ runs under hark already$'
+kill -TERM $hark
+wait $hark
+is "hark run -p ends by SIGTERM" "$?" 0
+like "... and has translated" "$(cat stats)" '[1-9][0-9]* superblocks'
+snapshot >after
+ok "... and left nothing behind" diff before after
+wait $pid
+is "... and the program ends well" "$? $(tail -n 1 guest.out)" \
+	"0 all as it should be"
+
+# -- A program that hark has started --
+
+"$HARK" record --force -o a.hark "$GUESTS/attach_crowd" 1.5 3 >guest.out 2>err &
+hark=$!
+for _ in $(seq 300); do grep -q ready guest.out && break; sleep 0.01; done
+sleep 0.2
+kill -INT $hark
+sleep 0.3
+like "SIGINT to hark alone ends the recording" "$(cat err)" 'a.hark: [0-9]+ bytes'
+like "... which replays" "$(verified)" "$GOOD"
+wait $hark
+is "... and the program goes on" "$? $(tail -n 1 guest.out)" \
+	"0 all as it should be"
+
+# -- What is refused, in one line --
+
+# refused NAME PATTERN PID
+refused() {
+	try "$HARK" record -o r.hark -p "$3"
+	like "$1" "$status:$(wc -l <"$T/.err"):$err" "^125:1:hark: $2"
+}
+refused "nobody" 'there is no process 4194000' 4194000
+cat >sandbox.py <<'END'
+import ctypes, struct, time
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+code = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))
+class Program(ctypes.Structure):
+    _fields_ = [('n', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+libc.prctl(22, 2, ctypes.byref(Program(1, ctypes.addressof(code))), 0, 0)
+print('ready', flush=True)
+time.sleep(1)
+print('well')
+END
+begin python3 sandbox.py
+refused "a sandboxed process" "process [0-9]* has a seccomp sandbox" $pid
+ends "... and it goes on" "0 well"
+sleep 100 &
+pid=$!
+kill -STOP $pid
+sleep 0.05
+refused "a stopped process" "process $pid is stopped" $pid
+kill -CONT $pid
+(ulimit -v 4000000 && exec sleep 100) &
+limited=$!
+sleep 0.1
+refused "no room for it" ".*(ulimit -v)" $limited
+ok "... and it goes on" kill -0 $limited
+kill $pid $limited
+wait $pid $limited 2>/dev/null

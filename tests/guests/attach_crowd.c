@@ -1,0 +1,84 @@
+/* tests/guests/attach_crowd.c - how long does a program stand still?
+ *
+ *   attach_crowd SECONDS [THREADS]
+ *
+ * The first thread looks at the clock all the time, the others (one, unless
+ * told otherwise) sleep, work and wait in turn and count their rounds. At its
+ * end it says what it found, and the longest time between two looks. */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 1000, ROUND = 1000 };
+
+static atomic_int done;
+static int failed;
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static uint64_t work(uint64_t seed)
+{
+	for (int i = 0; i < ROUND; i++)
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return seed;
+}
+
+/* Each round ends where the last one began; a wait never ends early. */
+static void *worker(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg, want = work(seed);
+
+	while (!done) {
+		int64_t begun = now_ns();
+		struct timespec nap = {.tv_nsec = 20000000};
+
+		if (nanosleep(&nap, NULL) != 0 || poll(NULL, 0, 20) != 0 ||
+		    now_ns() - begun < 40000000)
+			failed = 1;
+		if (work(seed) != want)
+			failed = 1;
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = argc > 1 ? atof(argv[1]) : 1;
+	int n = argc > 2 ? atoi(argv[2]) : 1;
+	int64_t last = now_ns(), end = last + (int64_t)(seconds * 1e9);
+	int64_t longest = 0, reset = 0;
+	static pthread_t t[MOST];
+
+	if (n > MOST)
+		return 2;
+	for (intptr_t i = 0; i < n; i++)
+		if (pthread_create(&t[i], NULL, worker, (void *)(i + 1)) != 0)
+			return 2;
+	puts("ready");
+	fflush(stdout);
+	for (last = now_ns(); last < end;) {
+		int64_t now = now_ns();
+
+		if (now - last > longest && reset++ > 0)
+			longest = now - last;
+		last = now;
+	}
+	done = 1;
+	for (int i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	fprintf(stderr, "longest %ld us\n", (long)(longest / 1000));
+	puts(failed ? "failed" : "all as it should be");
+	return failed;
+}
