@@ -13,7 +13,7 @@
 #ifndef TRAVEL_TIMELINE_H
 #define TRAVEL_TIMELINE_H
 
-#include "hark/recording.h"
+#include <hark/recording.h>
 
 #include "record/order.h"
 #include "travel/maps.h"
