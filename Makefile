@@ -69,13 +69,15 @@ INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
 	$(wildcard src/inside/*.S src/engine/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)
+GDB_ASM     := $(wildcard src/gdb/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
 UNIT_SRC    := $(wildcard tests/unit/*.c)
 GUEST_SRC   := $(wildcard tests/guests/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 
 INSIDE_OBJ  := $(INSIDE_SRC:%.c=$(O)/inside/%.o) $(INSIDE_ASM:%.S=$(O)/inside/%.o)
-HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) $(ENGINE_ASM:%.S=$(O)/hosted/%.o)
+HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) \
+	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM))
 UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 
 all: $(HARK) docs
@@ -91,6 +93,9 @@ $(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
 $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
 	$(Q)$(CC) $(HOSTED) -c $< -o $@
+
+# What hark carries for gdb.
+$(O)/hosted/src/gdb/init.o: src/gdb/init.py
 
 $(O)/inside/%.o: %.c Makefile VERSION
 	@mkdir -p $(@D); $(call say,CC,$@)

@@ -1,0 +1,256 @@
+# gdb/init.py - what `hark back` tells gdb when it starts it.
+#
+# Carried inside hark as text, and run by gdb's own Python. It connects, and
+# defines the commands that only a recording can answer. gdb does not know
+# that a `seek` has moved the program, so everything that it remembers of
+# registers, memory, threads and libraries is thrown away then.
+import os
+import re
+import sys
+
+import gdb
+
+
+def quietly(command):
+    try:
+        return gdb.execute(command, to_string=True)
+    except gdb.error:
+        return ""
+
+
+def monitor(words):
+    return gdb.execute("monitor " + words, to_string=True).strip()
+
+
+def answer(words):
+    """What monitor says; its complaints become gdb's errors."""
+    text = monitor(words)
+    if text.startswith("hark: "):
+        raise gdb.GdbError(text)
+    return text
+
+
+def moved_thread():
+    """The tid of the thread that moves."""
+    found = re.search(r"^\* \d+ tid (\d+),", monitor("threads"), re.M)
+    return int(found.group(1)) if found else 0
+
+
+
+
+def forget():
+    """Nothing that gdb remembers is true any more."""
+    quietly("maintenance flush register-cache")
+    quietly("maintenance flush dcache")
+    quietly("info threads")
+    tid = moved_thread()
+    for thread in gdb.selected_inferior().threads():
+        if thread.ptid[1] == tid and thread.is_valid():
+            thread.switch()
+    quietly("sharedlibrary")
+    quietly("maintenance flush register-cache")
+
+
+def show_place():
+    try:
+        gdb.execute("frame")
+    except gdb.error as e:
+        print(e)
+
+
+def go(position, is_shown=True):
+    answer("seek " + position)
+    forget()
+    if is_shown:
+        show_place()
+
+
+class Command(gdb.Command):
+    """A command of hark's; its text is its help."""
+
+    kind = gdb.COMMAND_RUNNING
+    completes = gdb.COMPLETE_NONE
+
+    def __init__(self, name):
+        super().__init__(name, self.kind, self.completes)
+
+
+class When(Command):
+    """Say at which position of the recording the program is."""
+
+    def invoke(self, words, from_tty):
+        print(answer("when"))
+
+
+class Seek(Command):
+    """Go to a position: seek THREAD:COUNT, THREAD:COUNT+STEP, start, end, NN%.
+`when` says where that is now."""
+
+    def invoke(self, words, from_tty):
+        if not words.strip():
+            raise gdb.GdbError("seek where? A position, start, end or NN%.")
+        go(words.strip())
+
+
+class LastWrite(Command):
+    """Find who wrote to EXPRESSION (a variable, or an address) last, before now.
+`seek` leads to the position that is printed."""
+
+    completes = gdb.COMPLETE_EXPRESSION
+
+    def invoke(self, words, from_tty):
+        if not words.strip():
+            raise gdb.GdbError("last-write to what? A variable or an address.")
+        address, size = self.place(words)
+        text = answer(f"last-write {address:#x} {size}")
+        found = re.match(r"(\S+) pc (0x[0-9a-f]+) (.*)", text, re.S)
+        if not found:
+            print(text)
+            return
+        at, pc, rest = found.groups()
+        print(f"{at} {self.where(int(pc, 16))} {rest}")
+
+    @staticmethod
+    def place(words):
+        value = gdb.parse_and_eval(words)
+        if value.address is not None:
+            return int(value.address), value.type.sizeof
+        kind = value.type.strip_typedefs()
+        if kind.code == gdb.TYPE_CODE_PTR:
+            target = kind.target().strip_typedefs()
+            is_void = target.code == gdb.TYPE_CODE_VOID
+            return int(value), 1 if is_void else max(1, target.sizeof)
+        if kind.code == gdb.TYPE_CODE_INT:
+            return int(value), 1
+        raise gdb.GdbError(f"{words} is not in memory.")
+
+    @staticmethod
+    def where(pc):
+        symbol = quietly(f"info symbol {pc:#x}").split(" in section")[0].strip()
+        line = gdb.find_pc_line(pc)
+        text = f"in {symbol}" if symbol and "No symbol" not in symbol else ""
+        if line.symtab is not None:
+            text += f" at {line.symtab.filename}:{line.line}"
+        return text.strip() or f"at {pc:#x}"
+
+
+# -- Checkpoints: positions with a number --
+
+checkpoints = {}
+
+
+class Checkpoint(Command):
+    """Remember this position; `restart N` returns to it."""
+
+    def invoke(self, words, from_tty):
+        number = max(checkpoints, default=0) + 1
+        place = ""
+        try:
+            frame = gdb.selected_frame()
+            line = frame.find_sal()
+            place = f" in {frame.name()}" if frame.name() else ""
+            if line.symtab is not None:
+                place += f" at {line.symtab.filename}:{line.line}"
+        except gdb.error:
+            pass
+        checkpoints[number] = (answer("when"), place)
+        print(f"Checkpoint {number} at {checkpoints[number][0]}{place}")
+
+
+class Restart(Command):
+    """Return to a checkpoint: restart N."""
+
+    def invoke(self, words, from_tty):
+        go(checkpoints[checkpoint_number(words)][0])
+
+
+class InfoCheckpoints(Command):
+    """List checkpoints."""
+
+    kind = gdb.COMMAND_STATUS
+
+    def invoke(self, words, from_tty):
+        for number, (at, place) in sorted(checkpoints.items()):
+            print(f"{number} at {at}{place}")
+        if not checkpoints:
+            print("No checkpoints.")
+
+
+class DeleteCheckpoint(Command):
+    """Forget a checkpoint: delete checkpoint N."""
+
+    def invoke(self, words, from_tty):
+        del checkpoints[checkpoint_number(words)]
+
+
+def checkpoint_number(words):
+    try:
+        number = int(words)
+    except ValueError:
+        raise gdb.GdbError("Which checkpoint? Its number, please.") from None
+    if number not in checkpoints:
+        raise gdb.GdbError(f"There is no checkpoint {number}.")
+    return number
+
+
+class Record(Command):
+    """gdb's own recording is of no use here: all of this is recorded."""
+
+    def invoke(self, words, from_tty):
+        raise gdb.GdbError("hark: this is a recording already; reverse-step, "
+                           "reverse-continue and seek go back in it.")
+
+
+SETTINGS = (
+    "set may-write-registers off",  # one clear line, before anything is sent
+    "set may-write-memory off",
+    "set may-call-functions off",
+    "set sysroot target:",  # files are those of the recording
+    "set remotetimeout 100000",  # a search may take its time
+    "set auto-load libthread-db off",
+    "set breakpoint condition-evaluation target",
+    # Not the code that finds functions at their first call.
+    "skip -rfu ^_dl_runtime_resolve",
+    "skip -rfu ^_dl_fixup",
+    "skip -gfile */sysdeps/*",
+)
+
+HOOKS = """
+define hook-quit
+set confirm off
+end
+define hook-generate-core-file
+monitor unknown zero
+end
+define hookpost-generate-core-file
+monitor unknown error
+end
+"""
+
+
+def define_hooks():
+    for body in re.findall(r"^define .*?^end$", HOOKS, re.S | re.M):
+        gdb.execute(body)
+
+
+def begin():
+    for setting in SETTINGS:
+        quietly(setting)
+    Record("record")
+    When("when")
+    Seek("seek")
+    LastWrite("last-write")
+    Checkpoint("checkpoint")
+    Restart("restart")
+    InfoCheckpoints("info checkpoints")
+    DeleteCheckpoint("delete checkpoint")
+    define_hooks()
+    gdb.execute("target extended-remote " + os.environ["HARK_BACK_SOCKET"],
+                to_string=True)
+    if sys.stdout.isatty():
+        quietly("monitor progress on")
+    print(os.environ.get("HARK_BACK_TITLE", "hark") + " at " + monitor("when"))
+    show_place()
+
+
+begin()
