@@ -14,7 +14,7 @@ enum { NEST = 12, ELEMENTS = 200, CHARS = 200, REPEATS = 10, NAME_LEN = 256 };
 
 struct shower {
 	const struct show *s;
-	struct text *out;
+	struct prose *out;
 	int depth;
 };
 
@@ -46,7 +46,7 @@ static struct part sub(const struct part *p, uint64_t at, uint64_t len)
 /* -- Raw -- */
 
 void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
-	      struct text *out)
+	      struct prose *out)
 {
 	struct part p = {bytes, known, len};
 	uint64_t word = 0;
@@ -54,14 +54,14 @@ void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
 	if ((len == 1 || len == 2 || len == 4 || len == 8) &&
 	    is_known(&p, 0, len)) {
 		memcpy(&word, bytes, (size_t)len);
-		text_put(out, "0x%" PRIx64, word);
+		prose_put(out, "0x%" PRIx64, word);
 		return;
 	}
 	for (uint64_t i = 0; i < len && !out->is_cut; i++) {
 		if (known[i])
-			text_put(out, "%s%02x", i > 0 ? " " : "", bytes[i]);
+			prose_put(out, "%s%02x", i > 0 ? " " : "", bytes[i]);
 		else
-			text_put(out, "%s??", i > 0 ? " " : "");
+			prose_put(out, "%s??", i > 0 ? " " : "");
 	}
 }
 
@@ -85,7 +85,7 @@ static int64_t extend(uint64_t v, uint64_t bits, bool is_signed)
 }
 
 /* As few digits as lead back to the same number. */
-static void put_float(struct text *out, const struct part *p, uint64_t size)
+static void put_float(struct prose *out, const struct part *p, uint64_t size)
 {
 	char text[64];
 	long double wide = 0;
@@ -110,25 +110,25 @@ static void put_float(struct text *out, const struct part *p, uint64_t size)
 		memcpy(&wide, p->bytes, 10);
 		snprintf(text, sizeof text, "%.18Lg", wide);
 	}
-	text_put(out, "%s", text);
+	prose_put(out, "%s", text);
 }
 
-static void put_wide(struct text *out, const struct part *p)
+static void put_wide(struct prose *out, const struct part *p)
 {
 	uint64_t low = word_of(p, 8), high;
 
 	memcpy(&high, p->bytes + 8, 8);
-	text_put(out, "0x%" PRIx64 "%016" PRIx64, high, low);
+	prose_put(out, "0x%" PRIx64 "%016" PRIx64, high, low);
 }
 
-static void put_char(struct text *out, int64_t v, uint64_t size)
+static void put_char(struct prose *out, int64_t v, uint64_t size)
 {
-	text_put(out, "%" PRId64, v);
+	prose_put(out, "%" PRId64, v);
 	if (size != 1)
 		return;
-	text_put(out, " '");
-	text_char(out, (unsigned char)v, '\'');
-	text_put(out, "'");
+	prose_put(out, " '");
+	prose_char(out, (unsigned char)v, '\'');
+	prose_put(out, "'");
 }
 
 static void put_enum(struct shower *w, struct type t, int64_t v)
@@ -136,9 +136,9 @@ static void put_enum(struct shower *w, struct type t, int64_t v)
 	const char *name = type_enumerator(t, v);
 
 	if (name != NULL)
-		text_put(w->out, "%s", name);
+		prose_put(w->out, "%s", name);
 	else
-		text_put(w->out, "%" PRId64, v);
+		prose_put(w->out, "%" PRId64, v);
 }
 
 static void put_integer(struct shower *w, struct type t,
@@ -147,9 +147,9 @@ static void put_integer(struct shower *w, struct type t,
 	switch (f->kind) {
 	case TYPE_BOOL:
 		if (v == 0 || v == 1)
-			text_put(w->out, v != 0 ? "true" : "false");
+			prose_put(w->out, v != 0 ? "true" : "false");
 		else
-			text_put(w->out, "%" PRId64, v);
+			prose_put(w->out, "%" PRId64, v);
 		break;
 	case TYPE_CHAR:
 		put_char(w->out, v, size);
@@ -158,33 +158,33 @@ static void put_integer(struct shower *w, struct type t,
 		put_enum(w, t, v);
 		break;
 	case TYPE_SIGNED:
-		text_put(w->out, "%" PRId64, v);
+		prose_put(w->out, "%" PRId64, v);
 		break;
 	default:
-		text_put(w->out, "%" PRIu64, (uint64_t)v);
+		prose_put(w->out, "%" PRIu64, (uint64_t)v);
 	}
 }
 
 /* -- Texts -- */
 
 /* Bytes up to a NUL; all of them if there is none. */
-static void put_text(struct text *out, const struct part *p, bool is_whole)
+static void put_text(struct prose *out, const struct part *p, bool is_whole)
 {
 	uint64_t n = 0;
 
-	text_put(out, "\"");
+	prose_put(out, "\"");
 	for (; n < p->len && n < CHARS; n++) {
 		if (!p->known[n]) {
-			text_put(out, "\"?\?\"");
+			prose_put(out, "\"?\?\"");
 			continue;
 		}
 		if (p->bytes[n] == 0)
 			break;
-		text_char(out, p->bytes[n], '"');
+		prose_char(out, p->bytes[n], '"');
 	}
-	text_put(out, "\"");
+	prose_put(out, "\"");
 	if (n == CHARS || (!is_whole && n == p->len))
-		text_put(out, "...");
+		prose_put(out, "...");
 }
 
 static void put_pointed(struct shower *w, uint64_t addr)
@@ -198,7 +198,7 @@ static void put_pointed(struct shower *w, uint64_t addr)
 		p.len++;
 	if (p.len == 0 && (p.len == CHARS || !known[0]))
 		return; /* not known */
-	text_put(w->out, " ");
+	prose_put(w->out, " ");
 	put_text(w->out, &p, p.len < CHARS && known[p.len]);
 }
 
@@ -208,13 +208,13 @@ static void put_pointer(struct shower *w, const struct type_facts *f,
 	struct type_facts to;
 	char name[NAME_LEN];
 
-	text_put(w->out, "0x%" PRIx64, addr);
+	prose_put(w->out, "0x%" PRIx64, addr);
 	if (addr == 0)
 		return;
 	type_look(f->target, &to);
 	space_name(w->s->space, addr, name, sizeof name);
 	if (name[0] != '\0')
-		text_put(w->out, " <%s>", name);
+		prose_put(w->out, " <%s>", name);
 	if (w->s->has_memory && to.kind == TYPE_CHAR && to.size == 1)
 		put_pointed(w, addr);
 }
@@ -259,25 +259,25 @@ static void put_array(struct shower *w, const struct type_facts *f,
 		return;
 	}
 	if (of.size == 0) {
-		text_put(w->out, "{...}");
+		prose_put(w->out, "{...}");
 		return;
 	}
 	if (count > p->len / of.size)
 		count = p->len / of.size;
-	text_put(w->out, "{");
+	prose_put(w->out, "{");
 	while (i < count && shown < ELEMENTS && !w->out->is_cut) {
 		uint64_t n = run_of(p, i, count, of.size);
 		struct part one = sub(p, i * of.size, of.size);
 
-		text_put(w->out, "%s", comma);
+		prose_put(w->out, "%s", comma);
 		put_part(w, f->target, &one);
 		if (n >= REPEATS)
-			text_put(w->out, " <%" PRIu64 " times>", n);
+			prose_put(w->out, " <%" PRIu64 " times>", n);
 		i += n >= REPEATS ? n : 1;
 		shown++;
 		comma = ", ";
 	}
-	text_put(w->out, i < f->count ? "%s...}" : "}", comma);
+	prose_put(w->out, i < f->count ? "%s...}" : "}", comma);
 }
 
 struct fields {
@@ -294,7 +294,7 @@ static void put_bits(struct shower *w, const struct type_field *f,
 	struct type_facts facts;
 
 	if (!is_known(p, f->offset, len) || len > 9) {
-		text_put(w->out, "??");
+		prose_put(w->out, "??");
 		return;
 	}
 	type_look(f->type, &facts);
@@ -312,14 +312,14 @@ static int put_field(void *ctx, const struct type_field *f)
 	struct type_facts facts;
 	struct part p;
 
-	text_put(s->w->out, "%s", s->comma);
+	prose_put(s->w->out, "%s", s->comma);
 	s->comma = ", ";
 	type_look(f->type, &facts);
 	if (f->is_base)
-		text_put(s->w->out,
-			 "<%s> = ", facts.name != NULL ? facts.name : "");
+		prose_put(s->w->out,
+			  "<%s> = ", facts.name != NULL ? facts.name : "");
 	else if (f->name != NULL)
-		text_put(s->w->out, "%s = ", f->name);
+		prose_put(s->w->out, "%s = ", f->name);
 	if (f->bit_size != 0) {
 		put_bits(s->w, f, s->p);
 	} else {
@@ -335,13 +335,13 @@ static void put_struct(struct shower *w, struct type t, const struct part *p)
 	struct fields f = {.w = w, .p = p, .comma = ""};
 
 	if (w->depth == NEST) {
-		text_put(w->out, "{...}");
+		prose_put(w->out, "{...}");
 		return;
 	}
 	w->depth++;
-	text_put(w->out, "{");
+	prose_put(w->out, "{");
 	type_each_field(t, put_field, &f);
-	text_put(w->out, "}");
+	prose_put(w->out, "}");
 	w->depth--;
 }
 
@@ -349,10 +349,11 @@ static void put_scalar(struct shower *w, struct type t,
 		       const struct type_facts *f, const struct part *p)
 {
 	uint64_t size = f->size;
+	bool is_long = f->kind == TYPE_FLOAT && size == 16; /* 10 bytes of it */
 	int64_t v;
 
-	if (size == 0 || !is_known(p, 0, size)) {
-		text_put(w->out, "??");
+	if (size == 0 || !is_known(p, 0, is_long ? 10 : size)) {
+		prose_put(w->out, "??");
 		return;
 	}
 	if (f->kind == TYPE_FLOAT && (size == 4 || size == 8 || size == 16)) {
@@ -398,7 +399,7 @@ static void put_part(struct shower *w, struct type t, const struct part *p)
 }
 
 void show_bytes(const struct show *s, struct type t, const uint8_t *bytes,
-		const uint8_t *known, uint64_t len, struct text *out)
+		const uint8_t *known, uint64_t len, struct prose *out)
 {
 	struct shower w = {.s = s, .out = out};
 	struct part p = {bytes, known, len};
@@ -421,7 +422,7 @@ static void put_repeated(struct shower *w, const struct value *v,
 }
 
 static void put_value(const struct eval *e, const struct value *v,
-		      const struct part *p, struct text *out)
+		      const struct part *p, struct prose *out)
 {
 	struct show s = {.space = e->space, .has_memory = true};
 	struct shower w = {.s = &s, .out = out};
@@ -435,7 +436,7 @@ static void put_value(const struct eval *e, const struct value *v,
 	} else if (v->bit_size != 0) {
 		type_look(v->type, &facts);
 		if (eval_number(e, v, &n) < 0)
-			text_put(out, "??");
+			prose_put(out, "??");
 		else
 			put_integer(&w, v->type, &facts, n, 0);
 	} else {
@@ -443,7 +444,7 @@ static void put_value(const struct eval *e, const struct value *v,
 	}
 }
 
-int show_value(const struct eval *e, const struct value *v, struct text *out,
+int show_value(const struct eval *e, const struct value *v, struct prose *out,
 	       struct hark_err *err)
 {
 	uint64_t len = v->len < SHOW_LEN_MAX ? v->len : SHOW_LEN_MAX;
@@ -454,7 +455,7 @@ int show_value(const struct eval *e, const struct value *v, struct text *out,
 		return err_set(err, HARK_ENOMEM, 0, "no memory for a value");
 	if (v->place.n == 1 && v->place.piece[0].kind == EXPR_NOWHERE &&
 	    !v->place.missing) {
-		text_put(out, "<optimized out>");
+		prose_put(out, "<optimized out>");
 	} else {
 		eval_read(e, v, 0, bytes, bytes + len, (size_t)len);
 		put_value(e, v, &p, out);
@@ -488,7 +489,7 @@ static int holds(void *ctx, const struct type_field *f)
 
 /* One step from t towards the bytes; false: they are no part of it. */
 static bool step_into(struct type *t, uint64_t *offset, uint64_t len,
-		      struct text *out)
+		      struct prose *out)
 {
 	struct within w = {.offset = *offset, .len = len};
 	struct type_facts f, of;
@@ -499,7 +500,7 @@ static bool step_into(struct type *t, uint64_t *offset, uint64_t len,
 		if (of.size == 0 || *offset % of.size + len > of.size)
 			return false;
 		if (out != NULL)
-			text_put(out, "[%" PRIu64 "]", *offset / of.size);
+			prose_put(out, "[%" PRIu64 "]", *offset / of.size);
 		*offset %= of.size;
 		*t = f.target;
 		return true;
@@ -510,14 +511,14 @@ static bool step_into(struct type *t, uint64_t *offset, uint64_t len,
 	if (!w.has)
 		return false;
 	if (out != NULL && w.found.name != NULL && !w.found.is_base)
-		text_put(out, ".%s", w.found.name);
+		prose_put(out, ".%s", w.found.name);
 	*offset -= w.found.offset;
 	*t = w.found.type;
 	return true;
 }
 
 static struct type walk(struct type t, uint64_t *offset, uint64_t len,
-			struct text *out)
+			struct prose *out)
 {
 	type_begin(t);
 	for (int i = 0; i < NEST; i++) {
@@ -531,7 +532,7 @@ static struct type walk(struct type t, uint64_t *offset, uint64_t len,
 	return t;
 }
 
-void show_path(struct type t, uint64_t offset, uint64_t len, struct text *out)
+void show_path(struct type t, uint64_t offset, uint64_t len, struct prose *out)
 {
 	walk(t, &offset, len, out);
 }

@@ -9,7 +9,7 @@
 #define ASK_SHOW_H
 
 #include "ask/eval.h"
-#include "ask/text.h"
+#include "ask/prose.h"
 
 enum { SHOW_LEN_MAX = 1 << 20 }; /* bytes of one value that are looked at */
 
@@ -21,16 +21,16 @@ struct show {
 
 /* Bytes of a type; bytes behind len are not known. */
 void show_bytes(const struct show *s, struct type t, const uint8_t *bytes,
-		const uint8_t *known, uint64_t len, struct text *out);
+		const uint8_t *known, uint64_t len, struct prose *out);
 /* Bytes without a type. */
 void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
-	      struct text *out);
+	      struct prose *out);
 /* What v is at the moment of e; -1: no memory. */
-int show_value(const struct eval *e, const struct value *v, struct text *out,
+int show_value(const struct eval *e, const struct value *v, struct prose *out,
 	       struct hark_err *err);
 /* The field, or fields, of t that [offset, offset + len) touches: ".a.b[3]".
  * "" if it is all of t. */
-void show_path(struct type t, uint64_t offset, uint64_t len, struct text *out);
+void show_path(struct type t, uint64_t offset, uint64_t len, struct prose *out);
 /* The type and place that such a path leads to. */
 struct type show_part(struct type t, uint64_t offset, uint64_t len,
 		      uint64_t *part_offset);

@@ -192,19 +192,60 @@ static int parse_letters(struct cli_args *a, char ***argv, struct hark_err *err)
 	return 0;
 }
 
-static int parse_options(struct cli_args *a, char **argv, struct hark_err *err)
+/* The word at *argv, if it is an option: 1, with *argv behind it and its value;
+ * 0 if it is none. */
+static int parse_option(struct cli_args *a, char ***argv, struct hark_err *err)
 {
-	while (*argv != NULL && (*argv)[0] == '-' && (*argv)[1] != '\0') {
+	const char *word = **argv;
+
+	if (word == NULL || word[0] != '-' || word[1] == '\0' ||
+	    strcmp(word, "--") == 0)
+		return 0;
+	if ((word[1] == '-' ? parse_long(a, argv, err)
+			    : parse_letters(a, argv, err)) < 0)
+		return -1;
+	return 1;
+}
+
+/* Options that stand behind operands: those are moved together. */
+static int parse_mixed(struct cli_args *a, char **argv, struct hark_err *err)
+{
+	char **to = argv;
+
+	while (*argv != NULL && !args_flag(a, "help")) {
+		int rc = parse_option(a, &argv, err);
+
+		if (rc < 0)
+			return -1;
+		if (rc > 0)
+			continue;
 		if (strcmp(*argv, "--") == 0) {
 			argv++;
 			break;
 		}
-		if (((*argv)[1] == '-' ? parse_long(a, &argv, err)
-				       : parse_letters(a, &argv, err)) < 0)
-			return -1;
-		if (args_flag(a, "help"))
-			break;
+		*to++ = *argv++;
 	}
+	while (*argv != NULL)
+		*to++ = *argv++;
+	*to = NULL;
+	return 0;
+}
+
+static int parse_options(struct cli_args *a, char **argv, struct hark_err *err)
+{
+	const struct cli_row *o = table_next(a->command, CLI_OPERANDS);
+	int rc;
+
+	do
+		rc = parse_option(a, &argv, err);
+	while (rc > 0 && !args_flag(a, "help"));
+	if (rc < 0)
+		return -1;
+	if (*argv != NULL && strcmp(*argv, "--") == 0)
+		argv++;
+	else if (o != NULL && o->value == CLI_IS_MIXED &&
+		 parse_mixed(a, argv, err) < 0)
+		return -1;
 	a->operands = argv;
 	while (argv[a->n_operands] != NULL)
 		a->n_operands++;

@@ -145,6 +145,7 @@ static void bash_kind(FILE *out, enum cli_value value, const char *choices)
 {
 	switch (value) {
 	case CLI_IS_FILE:
+	case CLI_IS_MIXED:
 		fputs("kind='file'", out);
 		break;
 	case CLI_IS_PID:
@@ -233,6 +234,7 @@ static void zsh_action(FILE *out, enum cli_value value, const char *choices)
 {
 	switch (value) {
 	case CLI_IS_FILE:
+	case CLI_IS_MIXED:
 		fputs("_files", out);
 		break;
 	case CLI_IS_PID:
@@ -346,6 +348,7 @@ static void fish_action(FILE *out, enum cli_value value, const char *choices)
 {
 	switch (value) {
 	case CLI_IS_FILE:
+	case CLI_IS_MIXED:
 		fputs(" -F", out);
 		break;
 	case CLI_IS_PID:

@@ -31,6 +31,7 @@ enum cli_value {
 	CLI_IS_CHOICE, /* one of arg's words, with bars between them */
 	CLI_IS_COMMAND,
 	CLI_IS_PROGRAM, /* a command line of its own follows */
+	CLI_IS_MIXED,	/* a file and words; options may stand among them */
 };
 
 enum { CLI_MANY = 255 };

@@ -25,6 +25,8 @@ enum {
 	ATE_UTF = 0x10,
 };
 
+enum { CC_PASS_BY_REFERENCE = 4 };
+
 struct type type_of_entry(const struct dw_entry *e)
 {
 	return (struct type){.unit = e->u, .die = e->die};
@@ -248,6 +250,8 @@ static bool look(struct type *t, struct type_facts *out)
 	out->name = dw_entry_name(&e);
 	out->size = number(&e, AT_BYTE_SIZE);
 	out->is_class = e.decl->tag == TAG_CLASS_TYPE;
+	out->by_reference =
+	    number(&e, AT_CALLING_CONVENTION) == CC_PASS_BY_REFERENCE;
 	if (e.decl->tag == TAG_UNSPECIFIED_TYPE)
 		out->kind = TYPE_VOID;
 	if (e.decl->tag == TAG_BASE_TYPE)

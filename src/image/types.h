@@ -47,6 +47,7 @@ struct type_facts {
 	uint64_t size; /* in bytes; 0: not known, or none */
 	bool is_signed;
 	bool is_class;	    /* said "class" */
+	bool by_reference;  /* it is passed so, where a value is said */
 	struct type target; /* of pointers and arrays; what a function returns,
 			     * what an enum is made of */
 	uint64_t count;	    /* of an array's elements; 0: not known */

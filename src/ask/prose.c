@@ -1,29 +1,29 @@
-/* ask/text.c - a text that grows, up to a limit. */
-#include "ask/text.h"
+/* ask/prose.c - a text that grows, up to a limit. */
+#include "ask/prose.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void text_init(struct text *t, size_t max)
+void prose_init(struct prose *t, size_t max)
 {
-	*t = (struct text){.max = max};
+	*t = (struct prose){.max = max};
 }
 
-void text_fini(struct text *t)
+void prose_fini(struct prose *t)
 {
 	free(t->at);
-	*t = (struct text){0};
+	*t = (struct prose){0};
 }
 
-const char *text_of(const struct text *t)
+const char *prose_of(const struct prose *t)
 {
 	return t->at != NULL ? t->at : "";
 }
 
 /* Room for n more and "..." behind them. */
-static bool fit(struct text *t, size_t n)
+static bool fit(struct prose *t, size_t n)
 {
 	size_t want = t->len + n + 4, room = t->room;
 	char *more;
@@ -43,14 +43,14 @@ static bool fit(struct text *t, size_t n)
 	return true;
 }
 
-static void cut(struct text *t)
+static void cut(struct prose *t)
 {
 	if (!t->is_cut && t->at != NULL && t->room - t->len >= 4)
 		memcpy(t->at + t->len, "...", 4);
 	t->is_cut = true;
 }
 
-void text_put(struct text *t, const char *format, ...)
+void prose_put(struct prose *t, const char *format, ...)
 {
 	va_list args, again;
 	int n;
@@ -70,18 +70,18 @@ void text_put(struct text *t, const char *format, ...)
 	va_end(again);
 }
 
-void text_char(struct text *t, unsigned char c, char quote)
+void prose_char(struct prose *t, unsigned char c, char quote)
 {
 	static const char plain[] = "\a\b\t\n\v\f\r\033";
 	static const char letter[] = "abtnvfre";
 	const char *found = c != 0 ? strchr(plain, c) : NULL;
 
 	if (found != NULL)
-		text_put(t, "\\%c", letter[found - plain]);
+		prose_put(t, "\\%c", letter[found - plain]);
 	else if (c == '\\' || c == (unsigned char)quote)
-		text_put(t, "\\%c", c);
+		prose_put(t, "\\%c", c);
 	else if (c >= 32 && c < 127)
-		text_put(t, "%c", c);
+		prose_put(t, "%c", c);
 	else
-		text_put(t, "\\%03o", c);
+		prose_put(t, "\\%03o", c);
 }

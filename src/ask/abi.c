@@ -1,0 +1,238 @@
+/* ask/abi.c - where a function finds its arguments, and leaves its result.
+ *
+ * B1  Each 8 bytes of what fits into 16 have a class: floats only, or else
+ *     integers. What is larger, or not aligned, is in memory.
+ * B2  A thing goes into registers as a whole, or not at all. */
+#include "ask/abi.h"
+
+#include <string.h>
+
+enum { INTS = 6, FLOATS = 8, XMM = 16, XMM_AT = 160, ST0_AT = 32, NEST = 8 };
+
+/* rdi rsi rdx rcx r8 r9 */
+static const uint8_t int_order[INTS] = {7, 6, 2, 1, 8, 9};
+
+enum class { EMPTY, FLOAT, INTEGER, MEMORY };
+
+struct classes {
+	enum class of[2];
+	uint64_t base;
+	int depth;
+};
+
+static void merge(struct classes *c, uint64_t at, uint64_t len,
+		  enum class class)
+{
+	if (len == 0)
+		return;
+	if (at + len > 16 || class == MEMORY) {
+		c->of[0] = c->of[1] = MEMORY;
+		return;
+	}
+	for (uint64_t i = at / 8; i <= (at + len - 1) / 8; i++)
+		c->of[i] = c->of[i] > class ? c->of[i] : class;
+}
+
+static void classify(struct classes *c, struct type t, uint64_t at);
+
+// NOLINTNEXTLINE(misc-no-recursion): NEST
+static int classify_field(void *ctx, const struct type_field *f)
+{
+	struct classes *c = ctx;
+	uint64_t base = c->base;
+
+	if (f->bit_size != 0)
+		merge(c, base + f->offset, (f->bit_shift + f->bit_size + 7) / 8,
+		      INTEGER);
+	else
+		classify(c, f->type, base + f->offset);
+	c->base = base;
+	return 0;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): NEST
+static void classify(struct classes *c, struct type t, uint64_t at)
+{
+	struct type_facts f, of;
+
+	type_look(t, &f);
+	if (++c->depth > NEST)
+		merge(c, 0, 1, MEMORY);
+	else if (f.kind == TYPE_STRUCT || f.kind == TYPE_UNION) {
+		c->base = at;
+		type_each_field(t, classify_field, c);
+	} else if (f.kind == TYPE_ARRAY) {
+		type_look(f.target, &of);
+		for (uint64_t i = 0; of.size > 0 && i < f.count && i < 16; i++)
+			classify(c, f.target, at + i * of.size);
+	} else if (f.kind == TYPE_FLOAT) {
+		merge(c, at, f.size, f.size > 8 ? MEMORY : FLOAT);
+	} else {
+		merge(c, at, f.size, INTEGER);
+	}
+	c->depth--;
+}
+
+/* MEMORY in of[0]: it does not fit into registers. */
+static struct classes classes_of(struct type t, uint64_t size)
+{
+	struct classes c = {0};
+
+	if (size == 0 || size > 16)
+		c.of[0] = MEMORY;
+	else
+		classify(&c, t, 0);
+	if (c.of[0] == EMPTY && c.of[1] == EMPTY)
+		c.of[0] = MEMORY;
+	return c;
+}
+
+/* B2 */
+static bool take(const struct classes *c, uint64_t size, struct abi_state *s,
+		 struct abi_place *out)
+{
+	struct abi_state next = *s;
+	unsigned n = size > 8 ? 2 : 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (c->of[i] == FLOAT) {
+			if (next.floats == FLOATS)
+				return false;
+			out->reg[i] = (uint8_t)(XMM + next.floats++);
+		} else {
+			if (next.ints == INTS)
+				return false;
+			out->reg[i] = int_order[next.ints++];
+		}
+	}
+	out->where = ABI_REGISTERS;
+	out->n_regs = (uint8_t)n;
+	*s = next;
+	return true;
+}
+
+static uint64_t push(struct abi_state *s, uint64_t size, uint64_t align)
+{
+	uint64_t at = (s->stack + align - 1) / align * align;
+
+	s->stack = at + (size + 7) / 8 * 8;
+	return at;
+}
+
+struct abi_place abi_argument(struct type t, struct abi_state *s)
+{
+	struct abi_place p = {0};
+	struct type_facts f;
+	struct classes c;
+
+	type_look(t, &f);
+	p.size = f.size;
+	if (f.by_reference) {
+		p.where = ABI_POINTER;
+		if (s->ints < INTS) {
+			p.reg[0] = int_order[s->ints++];
+			p.n_regs = 1;
+		} else {
+			p.offset = 8 + push(s, 8, 8);
+		}
+		return p;
+	}
+	if (f.size == 0 || f.size > UINT32_MAX)
+		return p;
+	c = classes_of(t, f.size);
+	if (c.of[0] != MEMORY && take(&c, f.size, s, &p))
+		return p;
+	p.where = ABI_STACK; /* behind the return address */
+	p.offset =
+	    8 + push(s, f.size, f.kind == TYPE_FLOAT && f.size == 16 ? 16 : 8);
+	return p;
+}
+
+struct abi_place abi_result(struct type t, struct abi_state *s)
+{
+	static const uint8_t ints[2] = {0, 2}; /* rax rdx */
+	struct abi_place p = {0};
+	unsigned n_ints = 0, n_floats = 0;
+	struct type_facts f;
+	struct classes c;
+
+	type_look(t, &f);
+	p.size = f.size;
+	if (f.kind == TYPE_VOID || f.size == 0)
+		return p;
+	if (f.kind == TYPE_FLOAT && f.size == 16) {
+		p.where = ABI_X87;
+		return p;
+	}
+	c = classes_of(t, f.size);
+	if (f.by_reference || c.of[0] == MEMORY) {
+		p.where = ABI_POINTER;
+		p.n_regs = 1; /* rax */
+		s->ints++;    /* the caller said where, in rdi */
+		return p;
+	}
+	p.where = ABI_REGISTERS;
+	p.n_regs = f.size > 8 ? 2 : 1;
+	for (unsigned i = 0; i < p.n_regs; i++)
+		p.reg[i] = c.of[i] == FLOAT ? (uint8_t)(XMM + n_floats++)
+					    : ints[n_ints++];
+	return p;
+}
+
+/* -- Reading -- */
+
+static void reg_bytes(const struct hark_registers *r, uint8_t reg,
+		      uint8_t out[8])
+{
+	if (reg < XMM)
+		memcpy(out, &r->gpr[reg], 8);
+	else if ((r->xstate_bv & 2) != 0)
+		memcpy(out, r->xsave + XMM_AT + (size_t)16 * (reg - XMM), 8);
+	else
+		memset(out, 0, 8);
+}
+
+static size_t read_registers(const struct abi_place *p,
+			     const struct hark_registers *r, uint8_t *out,
+			     uint8_t *known, size_t len)
+{
+	uint8_t bytes[16] = {0};
+
+	for (unsigned i = 0; i < p->n_regs; i++)
+		reg_bytes(r, p->reg[i], bytes + (size_t)8 * i);
+	len = len < 16 ? len : 16;
+	memcpy(out, bytes, len);
+	memset(known, 1, len);
+	return len;
+}
+
+size_t abi_read(const struct abi_place *p, const struct ask_source *src,
+		const struct hark_registers *r, uint64_t entry_rsp,
+		uint8_t *out, uint8_t *known, size_t len)
+{
+	uint64_t addr = entry_rsp + p->offset;
+	uint8_t known_word[8];
+
+	memset(known, 0, len);
+	switch (p->where) {
+	case ABI_REGISTERS:
+		return read_registers(p, r, out, known, len);
+	case ABI_X87:
+		len = len < 10 ? len : 10;
+		memcpy(out, r->xsave + ST0_AT, len);
+		memset(known, 1, len);
+		return len;
+	case ABI_POINTER:
+		if (p->n_regs == 0 &&
+		    src->read(src->ctx, addr, 8, (uint8_t *)&addr,
+			      known_word) != 8)
+			return 0;
+		if (p->n_regs > 0)
+			addr = r->gpr[p->reg[0]];
+		return src->read(src->ctx, addr, len, out, known);
+	case ABI_STACK:
+		return src->read(src->ctx, addr, len, out, known);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,39 @@
+/* ask/calls.h - every call of a function: arguments and result.
+ *
+ * A call is the execution of the function's first instruction; what it
+ * returned is seen when the same thread is at the return address with its
+ * stack pointer just above it. Arguments are where the ABI has them
+ * (ask/abi.h) if debug information tells their types, else the six integer
+ * registers. A call that is left otherwise (exec, exit, longjmp, the end of
+ * the recording) has no result. */
+#ifndef ASK_CALLS_H
+#define ASK_CALLS_H
+
+#include "ask/prose.h"
+#include "ask/space.h"
+
+struct calls_value {
+	const char *name; /* "" for the result */
+	char *type;	  /* owned by the call; "" if not known */
+	char *text;	  /* the same */
+};
+
+struct calls_call {
+	struct hark_position at, returned_at;
+	bool has_returned;
+	uint64_t caller; /* its return address */
+	struct calls_value *arguments;
+	unsigned n;
+	struct calls_value result; /* text "": it returns nothing */
+};
+
+/* Not 0 from `each` ends it. */
+typedef int calls_each(void *ctx, const struct calls_call *c);
+
+/* All calls of the function at an address between two moments, in their
+ * order. The timeline is moved. */
+int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
+	       const struct hark_position *from, const struct hark_position *to,
+	       calls_each *each, void *ctx, struct hark_err *err);
+
+#endif

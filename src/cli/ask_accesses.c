@@ -1,0 +1,390 @@
+/* cli/ask_accesses.c - hark ask last-write, writes, reads, calls: lists of
+ * moments. */
+#include "cli/ask_answers.h"
+
+#include "ask/calls.h"
+#include "ask/show.h"
+#include "image/lines.h"
+#include "present/json.h"
+#include "present/say.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = 1 << 16, CODE_LEN = 512, SHOWN = 64 };
+
+/* -- Moments -- */
+
+static void put_position(struct json *j, const char *key,
+			 const struct hark_position *at)
+{
+	char text[64];
+
+	hark_position_text(at, text, sizeof text);
+	json_text(j, key, text);
+}
+
+/* Where code is: address, function, file, line. */
+static void put_code(struct json *j, struct ask *a, uint64_t pc)
+{
+	const struct space_module *m = space_at(a->space, pc);
+	struct line_frame lines[LINES_DEPTH];
+	char text[CODE_LEN];
+	size_t n = 0;
+
+	snprintf(text, sizeof text, "0x%" PRIx64, pc);
+	json_text(j, "pc", text);
+	space_name(a->space, pc, text, sizeof text);
+	json_text(j, "symbol", text);
+	if (m == NULL ||
+	    lines_at(m->file, pc - m->bias, lines, LINES_DEPTH, &n, NULL) < 0)
+		return;
+	if (lines[n - 1].function != NULL)
+		json_text(j, "function", lines[n - 1].function);
+	if (lines[n - 1].file != NULL) {
+		json_text(j, "file", lines[n - 1].file);
+		json_number(j, "line", lines[n - 1].line);
+	}
+}
+
+/* -- What an access did to a value -- */
+
+struct part {
+	uint64_t low, high;  /* run-time addresses */
+	struct prose path;   /* of the field, "" if it is the whole */
+	struct prose before; /* as text */
+	struct prose after;
+};
+
+static void part_fini(struct part *p)
+{
+	prose_fini(&p->path);
+	prose_fini(&p->before);
+	prose_fini(&p->after);
+}
+
+/* A bit-field out of the bytes around it. */
+static bool show_bits(struct ask *a, const struct value *v, uint64_t addr,
+		      const struct hark_access *x, const uint8_t *bytes,
+		      const uint8_t *known, struct prose *out)
+{
+	uint64_t skip = addr - x->address;
+	uint64_t len = (v->bit_shift + v->bit_size + 7) / 8, word = 0;
+	struct show s = {.space = a->space};
+	uint8_t value[8], all[8];
+	struct type_facts f;
+
+	if (v->bit_size == 0 || addr < x->address || skip + len > SHOWN ||
+	    len > 8)
+		return false;
+	for (uint64_t i = 0; i < len; i++)
+		if (!known[skip + i])
+			return false;
+	memcpy(&word, bytes + skip, (size_t)len);
+	type_look(v->type, &f);
+	word = word >> v->bit_shift << (64 - v->bit_size);
+	word = f.is_signed ? (uint64_t)((int64_t)word >> (64 - v->bit_size))
+			   : word >> (64 - v->bit_size);
+	memcpy(value, &word, sizeof value);
+	memset(all, 1, sizeof all);
+	show_bytes(&s, v->type, value, all, 8, out);
+	return true;
+}
+
+/* Bytes [low, high) of the access, as the part of v that they are. */
+static void show_side(struct ask *a, const struct value *v, uint64_t addr,
+		      const struct hark_access *x, const struct part *p,
+		      const uint8_t *bytes, const uint8_t *known,
+		      struct prose *out)
+{
+	uint64_t skip = p->low - x->address, len = p->high - p->low, at = 0;
+	struct show s = {.space = a->space};
+	struct type_facts f;
+	struct type t;
+
+	if (skip >= SHOWN) {
+		prose_put(out, "??");
+		return;
+	}
+	len = len < SHOWN - skip ? len : SHOWN - skip;
+	if (v->is_typed && show_bits(a, v, addr, x, bytes, known, out))
+		return;
+	if (v->is_typed && v->repeated == 0 && v->bit_size == 0) {
+		t = show_part(v->type, p->low - addr, len, &at);
+		type_look(t, &f);
+		if (addr + at == p->low && f.size == len) {
+			show_bytes(&s, t, bytes + skip, known + skip, len, out);
+			return;
+		}
+	}
+	show_raw(bytes + skip, known + skip, len, out);
+}
+
+static void find_part(struct ask *a, const struct value *v, uint64_t addr,
+		      const struct hark_access *x, struct part *p)
+{
+	uint8_t known[SHOWN], none[SHOWN] = {0};
+	uint64_t end = addr + v->len, high = x->address + x->size;
+	uint32_t n = x->known < SHOWN ? x->known : SHOWN;
+
+	memset(known, 0, sizeof known);
+	memset(known, 1, n);
+	*p = (struct part){.low = addr > x->address ? addr : x->address,
+			   .high = end < high ? end : high};
+	prose_init(&p->path, TEXT_MAX);
+	prose_init(&p->before, TEXT_MAX);
+	prose_init(&p->after, TEXT_MAX);
+	if (p->low >= p->high)
+		return; /* not what was asked for */
+	if (v->is_typed && v->repeated == 0 && v->bit_size == 0)
+		show_path(v->type, p->low - addr, p->high - p->low, &p->path);
+	show_side(a, v, addr, x, p, x->before, known, &p->before);
+	show_side(a, v, addr, x, p, x->is_write ? x->after : x->before,
+		  x->is_write || n > 0 ? known : none, &p->after);
+}
+
+/* -- Accesses -- */
+
+struct list {
+	struct ask *a;
+	const char *what;
+	struct value v;
+	uint64_t addr;
+	uint64_t n;
+};
+
+static void access_json(struct list *l, const struct hark_access *x,
+			const struct part *p)
+{
+	char text[64];
+	struct json j;
+
+	json_init(&j, stdout);
+	json_object(&j, NULL);
+	put_position(&j, "position", &x->at);
+	json_number(&j, "thread", x->at.thread);
+	put_code(&j, l->a, x->pc);
+	snprintf(text, sizeof text, "0x%" PRIx64, x->address);
+	json_text(&j, "address", text);
+	json_number(&j, "size", x->size);
+	json_bool(&j, "write", x->is_write != 0);
+	json_text(&j, "part", prose_of(&p->path));
+	if (x->is_write) {
+		json_text(&j, "before", prose_of(&p->before));
+		json_text(&j, "after", prose_of(&p->after));
+	} else {
+		json_text(&j, "value", prose_of(&p->after));
+	}
+	json_end(&j);
+}
+
+static void access_text(struct list *l, const struct hark_access *x,
+			const struct part *p)
+{
+	char position[64], code[CODE_LEN];
+
+	hark_position_text(&x->at, position, sizeof position);
+	space_code(l->a->space, x->pc, false, code, sizeof code);
+	if (x->is_write)
+		printf("%-16s %s%s: %s -> %s  (%s)\n", position, l->what,
+		       prose_of(&p->path), prose_of(&p->before),
+		       prose_of(&p->after), code);
+	else
+		printf("%-16s %s%s: %s  (%s)\n", position, l->what,
+		       prose_of(&p->path), prose_of(&p->after), code);
+}
+
+static int print_access(void *ctx, const struct hark_access *x)
+{
+	struct list *l = ctx;
+	struct part p;
+
+	find_part(l->a, &l->v, l->addr, x, &p);
+	if (l->a->json)
+		access_json(l, x, &p);
+	else
+		access_text(l, x, &p);
+	part_fini(&p);
+	l->n++;
+	return l->a->limit != 0 && l->n == l->a->limit;
+}
+
+/* The thing in memory that WHAT names; a pointer by & is what it points to. */
+static int find_thing(struct ask *a, const char *what, struct list *out,
+		      struct hark_err *err)
+{
+	struct type_facts f;
+	int64_t addr;
+
+	*out = (struct list){.a = a, .what = what};
+	if (eval_text(&a->eval, what, &out->v, err) < 0)
+		return -1;
+	if (what[0] == '&' && out->v.is_typed &&
+	    eval_number(&a->eval, &out->v, &addr) == 0) {
+		type_look(out->v.type, &f);
+		out->v = eval_at(f.target, (uint64_t)addr, 0);
+		out->what++;
+	} else if (out->v.is_number) {
+		out->v = eval_at((struct type){0}, out->v.place.piece[0].u, 8);
+		out->v.is_typed = false;
+	}
+	if (!eval_address(&out->v, &out->addr))
+		return err_set(err, HARK_EINPUT, 0,
+			       "'%s' is not in memory at this moment", what);
+	if (out->v.len == 0)
+		return err_set(err, HARK_EINPUT, 0,
+			       "the size of '%s' is not known; say how many "
+			       "bytes, as in '%s:8'",
+			       what, what);
+	return 0;
+}
+
+int answer_last_write(struct ask *a, const char *what, struct hark_err *err)
+{
+	struct hark_error e = {0};
+	struct hark_access x;
+	struct list l;
+	int rc;
+
+	if (find_thing(a, what, &l, err) < 0)
+		return -1;
+	rc = hark_last_write(a->m->pair.timeline, l.addr, l.v.len, &x, &e);
+	moment_hush(a->m);
+	if (rc < 0)
+		return ask_error(&e, err);
+	if (rc == 1)
+		print_access(&l, &x);
+	else
+		say("nothing in the recording has written '%s' before", what);
+	return rc;
+}
+
+int answer_accesses(struct ask *a, const char *what, unsigned on,
+		    struct hark_err *err)
+{
+	struct hark_error e = {0};
+	struct list l;
+	int rc;
+
+	if (find_thing(a, what, &l, err) < 0)
+		return -1;
+	rc = hark_accesses(a->m->pair.timeline, l.addr, l.v.len, on, &a->from,
+			   &a->to, print_access, &l, &e);
+	moment_hush(a->m);
+	if (rc < 0)
+		return ask_error(&e, err);
+	if (l.n == 0)
+		say("nothing %s '%s' there",
+		    on == HARK_ON_WRITE ? "wrote" : "read", what);
+	return l.n > 0;
+}
+
+/* -- Calls -- */
+
+static void call_json(struct ask *a, const struct calls_call *c)
+{
+	struct json j;
+
+	json_init(&j, stdout);
+	json_object(&j, NULL);
+	put_position(&j, "position", &c->at);
+	json_number(&j, "thread", c->at.thread);
+	json_array(&j, "arguments");
+	for (unsigned i = 0; i < c->n; i++) {
+		json_object(&j, NULL);
+		json_text(&j, "name", c->arguments[i].name);
+		json_text(&j, "type", c->arguments[i].type);
+		json_text(&j, "value", c->arguments[i].text);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_object(&j, "caller");
+	put_code(&j, a, c->caller);
+	json_end(&j);
+	json_bool(&j, "returned", c->has_returned);
+	if (c->has_returned) {
+		put_position(&j, "returned_at", &c->returned_at);
+		json_text(&j, "type", c->result.type);
+		json_text(&j, "value", c->result.text);
+	}
+	json_end(&j);
+}
+
+static void call_text(struct ask *a, const char *name,
+		      const struct calls_call *c)
+{
+	char position[64], code[CODE_LEN];
+
+	hark_position_text(&c->at, position, sizeof position);
+	printf("%-16s %s(", position, name);
+	for (unsigned i = 0; i < c->n; i++)
+		printf("%s%s = %s", i > 0 ? ", " : "", c->arguments[i].name,
+		       c->arguments[i].text);
+	printf(")");
+	if (!c->has_returned)
+		printf(" does not return");
+	else if (c->result.text[0] != '\0')
+		printf(" = %s", c->result.text);
+	if (c->caller != 0) {
+		space_code(a->space, c->caller, true, code, sizeof code);
+		printf("  (from %s)", code);
+	}
+	putchar('\n');
+}
+
+static int print_call(void *ctx, const struct calls_call *c)
+{
+	struct list *l = ctx;
+
+	if (l->a->json)
+		call_json(l->a, c);
+	else
+		call_text(l->a, l->what, c);
+	l->n++;
+	return l->a->limit != 0 && l->n == l->a->limit;
+}
+
+/* A name, or any expression that is an address of code. */
+static int find_function(struct ask *a, const char *function, uint64_t *out,
+			 struct hark_err *err)
+{
+	struct space_symbol sym;
+	struct value v;
+	int64_t n;
+
+	if (space_symbol(a->space, function, &sym, err) == 0) {
+		if (!sym.is_code)
+			return err_set(err, HARK_EINPUT, 0,
+				       "'%s' is no function", function);
+		*out = sym.addr;
+		return 0;
+	}
+	if (eval_text(&a->eval, function, &v, NULL) < 0)
+		return -1; /* err has near names */
+	if (v.is_code && eval_address(&v, out))
+		return 0;
+	if (eval_number(&a->eval, &v, &n) < 0)
+		return err_set(err, HARK_EINPUT, 0, "'%s' is no function",
+			       function);
+	*out = (uint64_t)n;
+	return 0;
+}
+
+int answer_calls(struct ask *a, const char *function, struct hark_err *err)
+{
+	struct list l = {.a = a, .what = function};
+	uint64_t addr;
+	int rc;
+
+	if (find_function(a, function, &addr, err) < 0)
+		return -1;
+	rc = calls_list(&a->m->pair, a->space, addr, &a->from, &a->to,
+			print_call, &l, err);
+	moment_hush(a->m);
+	if (rc < 0)
+		return -1;
+	if (l.n == 0)
+		say("'%s' is not called there", function);
+	return l.n > 0;
+}
