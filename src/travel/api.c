@@ -374,7 +374,8 @@ int hark_registers(struct hark_timeline *t, uint32_t thread,
 	const struct wire_rec_state *s;
 	struct hark_err why = {0};
 	struct walker *w;
-	int rc;
+	uint32_t len;
+	int rc, in_window;
 
 	if (l == NULL)
 		return travel_error(err, HARK_ERROR_ARGUMENT,
@@ -386,13 +387,18 @@ int hark_registers(struct hark_timeline *t, uint32_t thread,
 		return travel_error(err, HARK_ERROR_POSITION,
 				    "thread %u does not live at this moment",
 				    thread);
-	s = walker_state(w);
+	in_window = t->in_window >= 0 && l == &t->lanes[t->selected];
+	s = in_window ? &window_place(t->window, (unsigned)t->in_window)->state
+		      : walker_state(w);
 	memcpy(out->gpr, s->gpr, sizeof out->gpr);
 	out->rip = s->pc;
 	out->rflags = s->rflags;
 	out->fs_base = s->fs_base;
 	out->gs_base = s->gs_base;
-	unpack(packed, walker_xstate(w, packed), t->rec->r, out);
+	len = in_window
+		  ? window_xstate(t->window, (unsigned)t->in_window, packed)
+		  : walker_xstate(w, packed);
+	unpack(packed, len, t->rec->r, out);
 	return 0;
 }
 
@@ -407,6 +413,11 @@ int hark_signal(struct hark_timeline *t, uint32_t thread, int *signo,
 	if (l == NULL)
 		return travel_error(err, HARK_ERROR_ARGUMENT,
 				    "there is no thread %u", thread);
+	if (t->in_window >= 0 && l == &t->lanes[t->selected] &&
+	    (unsigned)t->in_window + 1 < window_n(t->window)) {
+		*signo = 0;
+		return 0;
+	}
 	rc = travel_bring(t, l, &w, &why);
 	if (rc < 0)
 		return travel_failed(&why, err);

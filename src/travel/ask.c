@@ -20,6 +20,7 @@ static void come_back(struct hark_timeline *t, const struct stay *s)
 {
 	t->selected = s->selected;
 	t->here = s->here;
+	t->in_window = -1;
 }
 
 /* -- The last write -- */
@@ -274,6 +275,7 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 			break;
 		}
 		t->selected = (unsigned)(l - t->lanes);
+		t->in_window = -1;
 		at = hark_where(t);
 		if (is_within(t, &at, from, to) && each(ctx, t, &at) != 0)
 			break;

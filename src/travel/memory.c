@@ -132,8 +132,13 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 {
 	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
 	struct walker *scout;
+	int known;
 
-	if (walker_byte(w, address, out))
+	known = walker_byte(w, address, out);
+	if (t->in_window >= 0 && l == &t->lanes[t->selected])
+		known = window_byte(t->window, (unsigned)t->in_window, index,
+				    known, out);
+	if (known)
 		return 1;
 	if (walker_segment(w) == l->first)
 		return 0;

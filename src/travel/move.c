@@ -80,6 +80,20 @@ static void say(struct hark_timeline *t, enum hark_stop why,
 	*out = (struct hark_stopped){.why = why, .thread = hark_selected(t)};
 }
 
+/* Within the window: 1. 0: it is not there. */
+static int step_in_window(struct hark_timeline *t, int64_t by)
+{
+	int64_t i = t->in_window;
+
+	if (i < 0 && t->window != NULL && t->window_of == t->selected)
+		i = window_find(t->window, t->here.count, t->here.step);
+	if (i < 0 || i + by < 0 || i + by >= (int64_t)window_n(t->window))
+		return 0;
+	t->in_window = (int)(i + by);
+	t->here = window_place(t->window, (unsigned)t->in_window)->place;
+	return 1;
+}
+
 static int step_on(struct hark_timeline *t, uint64_t n,
 		   struct hark_stopped *out, struct hark_err *err)
 {
@@ -87,6 +101,10 @@ static int step_on(struct hark_timeline *t, uint64_t n,
 	struct walker *w = travel_walker(t, l, err);
 	int rc = 0;
 
+	say(t, HARK_STOP_STEP, out);
+	if (t->in_window >= 0 && n < 1 << 16 && step_in_window(t, (int64_t)n))
+		return 0;
+	t->in_window = -1;
 	if (w == NULL || walker_goto(w, t->here.count, t->here.step, err) < 0)
 		return -1;
 	while (rc == 0 && n-- > 0)
@@ -116,12 +134,39 @@ static int length_of(struct hark_timeline *t, struct lane *l, uint64_t count,
 	return 0;
 }
 
+static int open_window(struct hark_timeline *t, struct hark_err *err)
+{
+	struct walker *w;
+
+	if (t->window == NULL)
+		t->window = window_new();
+	if (t->window == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	t->in_window = -1;
+	t->window_of = t->selected;
+	window_close(t->window);
+	if (travel_bring(t, &t->lanes[t->selected], &w, err) < 0)
+		return -1;
+	return window_open(t->window, w, err);
+}
+
 static int step_back(struct hark_timeline *t, uint64_t n,
 		     struct hark_stopped *out, struct hark_err *err)
 {
 	struct lane *l = &t->lanes[t->selected];
 	uint64_t count = t->here.count, step = t->here.step, len;
 
+	say(t, HARK_STOP_STEP, out);
+	if (n <= 1 << 12) {
+		int64_t by = -(int64_t)n;
+
+		if (step_in_window(t, by))
+			return 0;
+		if (open_window(t, err) == 0 && step_in_window(t, by))
+			return 0;
+		*err = (struct hark_err){0};
+	}
+	t->in_window = -1;
 	while (n > step && count > 0) {
 		n -= step + 1;
 		count--;
@@ -302,6 +347,7 @@ static int go_to_hit(struct hark_timeline *t, struct lane *l,
 		return -1;
 	t->selected = (unsigned)(l - t->lanes);
 	t->here = at;
+	t->in_window = -1;
 	return 0;
 }
 
@@ -362,5 +408,6 @@ int hark_run(struct hark_timeline *t, enum hark_direction way,
 		return 0;
 	t->selected = selected;
 	t->here = here;
+	t->in_window = -1;
 	return travel_failed(&why, err);
 }

@@ -4,6 +4,7 @@
  * in its last count, it walks, and is looked at after every step. */
 #include "travel/timeline.h"
 
+#include "travel/touch.h"
 #include "x86/decode.h"
 
 #include <errno.h>
@@ -90,96 +91,6 @@ static int set_observers(struct scan *s, struct hark_err *err)
 	o.stops = breaks;
 	o.n_stops = n;
 	return walker_observe(s->w, &o, err);
-}
-
-/* -- What an instruction touches -- */
-
-struct touch {
-	uint64_t address;
-	uint32_t size, is_write;
-};
-enum { TOUCHES_MAX = 4 };
-
-static uint64_t operand_at(const struct x86_insn *x,
-			   const struct wire_rec_state *s)
-{
-	uint64_t at = (uint64_t)x->disp;
-
-	if (x->base == X86_RIP)
-		at += s->pc + x->len;
-	else if (x->base < 16)
-		at += s->gpr[x->base];
-	if (x->index < 16)
-		at += s->gpr[x->index] << x->scale;
-	if (x->prefixes & X86_P_67)
-		at = (uint32_t)at;
-	if (x->seg == 0x64)
-		at += s->fs_base;
-	return at;
-}
-
-static unsigned add_touch(struct touch *out, unsigned n, uint64_t address,
-			  uint64_t size, unsigned how)
-{
-	if (size == 0 || size > UINT32_MAX || n + 2 > TOUCHES_MAX)
-		return n;
-	if (how & X86_M_READ)
-		out[n++] = (struct touch){address, (uint32_t)size, 0};
-	if (how & X86_M_WRITE)
-		out[n++] = (struct touch){address, (uint32_t)size, 1};
-	return n;
-}
-
-/* A string instruction: all that is left of it, at rsi or rdi. */
-static unsigned touch_string(const struct x86_insn *x,
-			     const struct wire_rec_state *s, unsigned reg,
-			     unsigned how, struct touch *out, unsigned n)
-{
-	uint64_t size = x->opcode & 1 ? (x->rex & 8		  ? 8
-					 : x->prefixes & X86_P_66 ? 2
-								  : 4)
-				      : 1;
-	uint64_t times = 1, at = s->gpr[reg];
-
-	if (x->prefixes & (X86_P_F2 | X86_P_F3))
-		times = s->gpr[X86_RCX];
-	if (times > 1u << 28)
-		times = 1u << 28;
-	if (s->rflags & 0x400 && times > 0)
-		at -= (times - 1) * size;
-	return add_touch(out, n, at, times * size, how);
-}
-
-static unsigned touches_of(struct walker *w, struct touch *out)
-{
-	const struct wire_rec_state *s = walker_state(w);
-	uint8_t code[X86_MAX_LEN];
-	unsigned have = walker_code(w, s->pc, code, sizeof code), n = 0;
-	struct x86_insn x;
-
-	if (x86_decode(code, have, &x) != X86_OK)
-		return 0;
-	if (x.is_mem && x.row->flow != X86_NEXT)
-		n = add_touch(out, n, operand_at(&x, s), 8, X86_M_READ);
-	else if (x.is_mem && x.row->mem & (X86_M_READ | X86_M_WRITE))
-		n = add_touch(out, n, operand_at(&x, s), x.row->mem_size,
-			      x.row->mem);
-	for (unsigned i = 0; i < 2; i++) {
-		unsigned reg = x.row->imem[i] & 15, how = x.row->imem[i] >> 4;
-
-		if (x.row->imem[i] == 0)
-			continue;
-		if (x.row->attr & X86_A_STRING)
-			n = touch_string(&x, s, reg, how, out, n);
-		else if (reg == X86_RSP)
-			n = add_touch(out, n,
-				      s->gpr[X86_RSP] -
-					  (how & X86_M_WRITE ? 8 : 0),
-				      8, how);
-		else
-			n = add_touch(out, n, s->gpr[reg], 8, how);
-	}
-	return n;
 }
 
 /* -- Hits -- */

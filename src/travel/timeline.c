@@ -196,6 +196,7 @@ int hark_timeline_open(struct hark_recording *r, uint32_t process,
 		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
 	t->rec = r;
 	t->process = process;
+	t->in_window = -1;
 	if (process == 0 && recording_n_processes(r->r) > 0)
 		t->process = recording_process(r->r, 0)->number;
 	if (prepare(t, &why) < 0) {
@@ -222,16 +223,16 @@ void hark_timeline_close(struct hark_timeline *t)
 	free(t->mappings);
 	free(t->stops);
 	free(t->breaks);
+	window_free(t->window);
 	free(t);
 }
 
 /* -- Turns -- */
 
-int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
-		       struct walker *w)
+static int64_t turn_number(const struct hark_timeline *t, const struct lane *l,
+			   unsigned segment, uint64_t turns)
 {
-	uint64_t k =
-	    order_turns_before(t->order, walker_segment(w)) + walker_turns(w);
+	uint64_t k = order_turns_before(t->order, segment) + turns;
 
 	if (k == 0 || l->n_turns == 0)
 		return -1;
@@ -240,11 +241,23 @@ int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
 	return l->turns[k - 1];
 }
 
+int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
+		       struct walker *w)
+{
+	return turn_number(t, l, walker_segment(w), walker_turns(w));
+}
+
 int64_t travel_turn(struct hark_timeline *t, struct hark_err *err)
 {
 	struct lane *l = &t->lanes[t->selected];
 	struct walker *w = travel_walker(t, l, err);
 
+	if (t->in_window >= 0) {
+		const struct window_place *p =
+		    window_place(t->window, (unsigned)t->in_window);
+
+		return turn_number(t, l, p->segment, p->turns);
+	}
 	if (w == NULL || walker_goto(w, t->here.count, t->here.step, err) < 0)
 		return -1;
 	return travel_turn_of(t, l, w);
@@ -299,6 +312,16 @@ int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
 	return 0;
 }
 
+/* To its end, where it should be anyway. */
+static int bring_to_window(struct hark_timeline *t, struct walker *w,
+			   struct hark_err *err)
+{
+	const struct walker_place *p =
+	    &window_place(t->window, window_n(t->window) - 1)->place;
+
+	return walker_goto(w, p->count, p->step, err) < 0 ? -1 : 1;
+}
+
 int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
 		 struct hark_err *err)
 {
@@ -310,6 +333,8 @@ int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
 	if (w == NULL)
 		return -1;
 	*out = w;
+	if (l == &t->lanes[t->selected] && t->in_window >= 0)
+		return bring_to_window(t, w, err);
 	if (l == &t->lanes[t->selected])
 		return walker_goto(w, t->here.count, t->here.step, err) < 0 ? -1
 									    : 1;
@@ -348,6 +373,7 @@ int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
 			       (unsigned long long)place.step);
 	t->selected = (unsigned)(l - t->lanes);
 	t->here = place;
+	t->in_window = -1;
 	return 0;
 }
 
@@ -409,6 +435,7 @@ int hark_select(struct hark_timeline *t, uint32_t thread,
 				    "thread %u does not live yet", thread);
 	t->selected = (unsigned)(l - t->lanes);
 	t->here = place;
+	t->in_window = -1;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  *	memory.c	what memory holds then
  *	scan.c		a stretch of a thread, looked through for something
  *	move.c		steps and runs, forwards and backwards
+ *	window.c	a thread's last instructions, for going back
  *	ask.c		questions
  *
  * The moment is a place of the selected thread. Every other thread has done
@@ -19,6 +20,7 @@
 #include "travel/maps.h"
 #include "travel/past.h"
 #include "travel/walker.h"
+#include "travel/window.h"
 
 struct travel_file {
 	uint8_t *bytes; /* owned; NULL: not read yet */
@@ -63,7 +65,12 @@ struct hark_timeline {
 	struct lane *lanes; /* owned */
 	unsigned n_lanes;
 	unsigned selected;
-	struct walker_place here;      /* of the selected lane */
+	struct walker_place here; /* of the selected lane */
+	/* Of the selected lane's last instructions, if it goes back; the moment
+	 * is one of them then, and its walker is at the last. */
+	struct window *window;	       /* owned */
+	int in_window;		       /* -1: no */
+	unsigned window_of;	       /* lane */
 	struct order *order;	       /* owned */
 	struct maps *maps;	       /* owned */
 	struct hark_mapping *mappings; /* owned */

@@ -31,6 +31,8 @@ struct walker {
 	int is_somewhere;
 	walker_ask *ask;
 	void *ask_ctx;
+	walker_change *change;
+	void *change_ctx;
 };
 
 /* -- Life -- */
@@ -96,6 +98,17 @@ void walker_free(struct walker *w)
 	replay_free(w->cpu);
 	code_free(w->code);
 	free(w);
+}
+
+void walker_on_change(struct walker *w, walker_change *f, void *ctx)
+{
+	w->change = f;
+	w->change_ctx = ctx;
+}
+
+uint64_t walker_key_count(const struct walker *w)
+{
+	return recording_segment(w->r, w->segment)->count;
 }
 
 void walker_on_ask(struct walker *w, walker_ask *f, void *ctx)
@@ -181,6 +194,13 @@ static int is_fill(const struct record_event *e)
 	return e->type == WIRE_REC_GRANULE || e->type == WIRE_REC_BYTES;
 }
 
+static void fill_in(struct walker *w, const struct record_event *e)
+{
+	if (w->change != NULL)
+		w->change(w->change_ctx, (uint32_t)e->index, e->len);
+	replay_fill(w->cpu, (uint32_t)e->index, e->bytes, e->len);
+}
+
 uint64_t walker_turns(struct walker *w)
 {
 	const struct record_event *e;
@@ -189,8 +209,7 @@ uint64_t walker_turns(struct walker *w)
 	while (events_peek(&w->events, &e, &ignored) > 0 && is_here(w, e) &&
 	       (is_fill(e) || e->type == WIRE_REC_ORDER)) {
 		if (is_fill(e))
-			replay_fill(w->cpu, (uint32_t)e->index, e->bytes,
-				    e->len);
+			fill_in(w, e);
 		events_pass(&w->events);
 	}
 	return w->events.n_orders;
@@ -235,8 +254,7 @@ int walker_signal(struct walker *w, uint8_t siginfo[128])
 		if (!is_fill(e) && e->type != WIRE_REC_ORDER)
 			break;
 		if (is_fill(e))
-			replay_fill(w->cpu, (uint32_t)e->index, e->bytes,
-				    e->len);
+			fill_in(w, e);
 		events_pass(&w->events);
 	}
 	return 0;
@@ -252,6 +270,7 @@ static void forget_stored(struct walker *w, const struct record_event *e)
 	const struct wire_rec_state *s = walker_state(w);
 	struct x86_insn x;
 	uint64_t address;
+	uint32_t size;
 
 	if (x86_decode(code, have, &x) != X86_OK || !x.is_mem ||
 	    !(x.row->mem & X86_M_WRITE))
@@ -263,8 +282,11 @@ static void forget_stored(struct walker *w, const struct record_event *e)
 		address += s->gpr[x.base];
 	if (x.index < 16)
 		address += s->gpr[x.index] << x.scale;
-	replay_forget(w->cpu, (uint32_t)(address + WIRE_SHADOW_SKEW),
-		      x.row->mem_size != 0 ? x.row->mem_size : 4096);
+	size = x.row->mem_size != 0 ? x.row->mem_size : 4096;
+	if (w->change != NULL)
+		w->change(w->change_ctx, (uint32_t)(address + WIRE_SHADOW_SKEW),
+			  size);
+	replay_forget(w->cpu, (uint32_t)(address + WIRE_SHADOW_SKEW), size);
 }
 
 /* The record is here, and is passed. 1: it was all that happens here. */
@@ -277,7 +299,7 @@ static int apply(struct walker *w, const struct record_event *e,
 	if (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_STEP)
 		forget_stored(w, e);
 	if (is_fill(e))
-		replay_fill(w->cpu, (uint32_t)e->index, e->bytes, e->len);
+		fill_in(w, e);
 	else if (e->type != WIRE_REC_ORDER && segment_apply(&w->s, e, err) < 0)
 		return -1;
 	if (e->type == WIRE_REC_KEY) { /* W2 */

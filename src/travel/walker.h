@@ -70,6 +70,12 @@ int walker_run(struct walker *w, uint64_t count, int calls,
 int walker_run_segment(struct walker *w, enum walker_stop *out,
 		       struct hark_err *err);
 
+/* The count of the key frame that its segment begins with. */
+uint64_t walker_key_count(const struct walker *w);
+/* Told before the log changes the shadow there; NULL: nobody. */
+typedef void walker_change(void *ctx, uint32_t index, uint32_t len);
+void walker_on_change(struct walker *w, walker_change *f, void *ctx);
+
 /* The state at this moment, by index of the shadow. */
 const struct wire_rec_state *walker_state(const struct walker *w);
 uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX]);

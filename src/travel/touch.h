@@ -1,0 +1,17 @@
+/* travel/touch.h - what the next instruction of a thread touches. */
+#ifndef TRAVEL_TOUCH_H
+#define TRAVEL_TOUCH_H
+
+#include "travel/walker.h"
+
+struct touch {
+	uint64_t address;
+	uint64_t index; /* the same, without the base of fs */
+	uint32_t size, is_write;
+};
+enum { TOUCHES_MAX = 4 };
+
+/* How many; of a repeated instruction all that is left of it. */
+unsigned touches_of(struct walker *w, struct touch out[TOUCHES_MAX]);
+
+#endif
