@@ -124,12 +124,12 @@ static void show_side(struct ask *a, const struct value *v, uint64_t addr,
 static void find_part(struct ask *a, const struct value *v, uint64_t addr,
 		      const struct hark_access *x, struct part *p)
 {
-	uint8_t known[SHOWN], none[SHOWN] = {0};
+	uint8_t all[SHOWN], before[SHOWN];
 	uint64_t end = addr + v->len, high = x->address + x->size;
-	uint32_t n = x->known < SHOWN ? x->known : SHOWN;
+	uint32_t n = x->size < SHOWN ? x->size : SHOWN;
 
-	memset(known, 0, sizeof known);
-	memset(known, 1, n);
+	memset(all, 1, sizeof all);
+	memset(before, x->known >= n, sizeof before);
 	*p = (struct part){.low = addr > x->address ? addr : x->address,
 			   .high = end < high ? end : high};
 	prose_init(&p->path, TEXT_MAX);
@@ -139,9 +139,8 @@ static void find_part(struct ask *a, const struct value *v, uint64_t addr,
 		return; /* not what was asked for */
 	if (v->is_typed && v->repeated == 0 && v->bit_size == 0)
 		show_path(v->type, p->low - addr, p->high - p->low, &p->path);
-	show_side(a, v, addr, x, p, x->before, known, &p->before);
-	show_side(a, v, addr, x, p, x->is_write ? x->after : x->before,
-		  x->is_write || n > 0 ? known : none, &p->after);
+	show_side(a, v, addr, x, p, x->before, before, &p->before);
+	show_side(a, v, addr, x, p, x->after, all, &p->after);
 }
 
 /* -- Accesses -- */

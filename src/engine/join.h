@@ -26,8 +26,9 @@ void join_rseq(const struct vcpu *v, int registered);
  * not wait any more. */
 int park_leave(const struct wire_slot *slot);
 
-/* home.S: sleeps for a moment, where hark looks for it; rbx is p. */
+/* home.S: sleeps for a moment (20 ms), where hark looks for it; rbx is p. */
 void park_wait(const void *p);
+enum { PARK_MOMENTS = 500 }; /* and then hark is not waited for any more */
 
 /* -- start.c -- */
 

@@ -17,9 +17,10 @@
  *     Signals, all of them, are blocked.
  * K2  Whoever waits here sleeps by ppoll: any other call with a time limit
  *     would take the place of the one that the kernel remembers.
- * K3  If hark dies, or gives up, everybody goes on in the engine; unless the
- *     signals are the program's already: then everybody goes home by itself.
- *     One atomic exchange decides (wire/stay.h). */
+ * K3  If hark dies, or gives up, or does not come for ten seconds, everybody
+ *     goes on in the engine; unless the signals are the program's already: then
+ *     everybody goes home by itself. One atomic exchange decides
+ *     (wire/stay.h). */
 #include "engine/call_priv.h"
 #include "engine/join.h"
 #include "engine/sighand.h"
@@ -141,22 +142,41 @@ static int change(struct wire_stay *stay, uint32_t from, uint32_t to)
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* What became of it: INSIDE or LEFT. */
-static uint32_t wait_for_hark(struct engine *e, const struct wire_park *p)
+/* One that is on its way here may have been asked once more; that is not for
+ * the program. hark sees whether anything is left (outside/depart.c). */
+static void forget_asks(struct vcpu *v)
 {
+	enum { NR_SIGTIMEDWAIT = 128 };
+	const uint64_t trap = SIG_BIT(SIG_TRAP), at_once[2] = {0, 0};
+	struct sig_info info = {0};
+
+	while (sys_call(NR_SIGTIMEDWAIT, (uint64_t)&trap, (uint64_t)&info,
+			(uint64_t)at_once, SET_SIZE, 0, 0) == SIG_TRAP)
+		if (!park_is_asked(v, &info)) {
+			signal_give_back(v, &info);
+			break;
+		}
+}
+
+/* What became of it: INSIDE or LEFT. */
+static uint32_t wait_for_hark(struct vcpu *v, const struct wire_park *p)
+{
+	struct engine *e = v->engine;
 	struct wire_stay *stay = &e->stay;
-	uint32_t state;
+	uint32_t state, n = 0;
 
 	__atomic_fetch_add(&stay->n_parked, 1, __ATOMIC_RELEASE);
 	for (;;) {
 		state = __atomic_load_n(&stay->state, __ATOMIC_ACQUIRE);
 		if (state != WIRE_STAY_ASKED && state != WIRE_STAY_LEAVING)
 			break;
-		if (state == WIRE_STAY_ASKED && !wire_hark_lives(e->run))
+		if (state == WIRE_STAY_ASKED &&
+		    (!wire_hark_lives(e->run) || n++ > PARK_MOMENTS))
 			change(stay, WIRE_STAY_ASKED,
 			       WIRE_STAY_INSIDE); /* K3 */
 		else
 			park_wait(p);
+		forget_asks(v);
 	}
 	__atomic_fetch_sub(&stay->n_parked, 1, __ATOMIC_RELEASE);
 	return state;
@@ -179,7 +199,7 @@ void park_here(struct vcpu *v)
 	}
 	pack(v);
 	p = park_of(v);
-	if (wait_for_hark(e, &p) == WIRE_STAY_LEFT)
+	if (wait_for_hark(v, &p) == WIRE_STAY_LEFT)
 		park_home(&p, v->gs_base);
 	unpack(v);
 }

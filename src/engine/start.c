@@ -177,7 +177,7 @@ void engine_wait(struct wire_slot *slot)
 
 	if (slot->mode == WIRE_TRANSLATE || slot->mode == WIRE_JOIN)
 		return;
-	while (wire_hark_lives(run))
+	for (int i = 0; i < PARK_MOMENTS && wire_hark_lives(run); i++)
 		park_wait(slot);
 }
 

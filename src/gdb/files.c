@@ -31,7 +31,7 @@ const struct gdb_bytes *gdb_module_bytes(struct gdb *g, unsigned i)
 {
 	struct gdb_bytes *b;
 
-	if (i >= g->api->f_n_modules(g->recording))
+	if (i >= g->n_modules)
 		return NULL;
 	b = &g->modules[i];
 	if (b->bytes == NULL &&
@@ -69,7 +69,7 @@ static const struct gdb_bytes *find_module(struct gdb *g, const char *path)
 	unsigned best = 0;
 	int fit = 0;
 
-	for (unsigned i = 0; i < g->api->f_n_modules(g->recording); i++) {
+	for (unsigned i = 0; i < g->n_modules; i++) {
 		const struct hark_module *m = g->api->f_module(g->recording, i);
 
 		if (m->len > 0 && fits(m, path) > fit) {

@@ -75,6 +75,7 @@ struct gdb {
 	struct doc doc;	      /* of the last qXfer */
 	struct gdb_file files[GDB_FILES_MAX];
 	struct gdb_bytes *modules; /* owned; one each */
+	unsigned n_modules;
 };
 
 typedef void gdb_handler(struct gdb *g, struct words *w);

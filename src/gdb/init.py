@@ -245,12 +245,12 @@ def begin():
     InfoCheckpoints("info checkpoints")
     DeleteCheckpoint("delete checkpoint")
     define_hooks()
+    print(os.environ.get("HARK_BACK_TITLE", "hark"))
+    # gdb says itself where it is; what it captures is how it gets its files.
     gdb.execute("target extended-remote " + os.environ["HARK_BACK_SOCKET"],
                 to_string=True)
     if sys.stdout.isatty():
         quietly("monitor progress on")
-    print(os.environ.get("HARK_BACK_TITLE", "hark") + " at " + monitor("when"))
-    show_place()
 
 
 begin()

@@ -45,7 +45,9 @@ static void put_library(struct doc *out, const char *name, uint64_t lm,
 {
 	doc_text(out, "<library name=\"");
 	doc_quoted(out, name);
-	doc_text(out, "\" lm=\"0x%llx\" l_addr=\"0x%llx\" l_ld=\"0x%llx\"/>",
+	doc_text(out,
+		 "\" lm=\"0x%llx\" l_addr=\"0x%llx\" l_ld=\"0x%llx\" "
+		 "lmid=\"0x0\"/>",
 		 (unsigned long long)lm, (unsigned long long)addr,
 		 (unsigned long long)ld);
 }
@@ -172,5 +174,6 @@ void on_tls(struct gdb *g, struct words *w)
 		gdb_fail(g, GDB_EFAULT);
 		return;
 	}
-	packet_text(&g->out, "%llx", (unsigned long long)(block + offset));
+	block += offset;
+	packet_text(&g->out, "%llx", (unsigned long long)block);
 }

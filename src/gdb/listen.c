@@ -34,7 +34,7 @@ static int listen_path(struct listener *l, const char *path,
 	if (strlen(path) >= sizeof a.sun_path)
 		return err_set(err, HARK_EINPUT, 0,
 			       "%s: too long for the path of a socket", path);
-	strcpy(a.sun_path, path);
+	fmt_text(a.sun_path, sizeof a.sun_path, "%s", path);
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (l->fd < 0)
 		return err_set(err, HARK_EIO, errno, "cannot make a socket: %s",
@@ -120,7 +120,7 @@ static int listen_port(struct listener *l, const char *where,
 	else
 		fmt_text(host, sizeof host, "%.*s", (int)len, where);
 	if (host[0] == '\0')
-		strcpy(host, "127.0.0.1"); /* never everybody by accident */
+		fmt_text(host, sizeof host, "127.0.0.1"); /* not everybody */
 	rc = getaddrinfo(host, colon + 1, &wish, &all);
 	if (rc != 0)
 		return err_set(err, HARK_EINPUT, 0, "%s: %s", where,

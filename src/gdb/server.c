@@ -289,6 +289,7 @@ int gdb_new(const struct gdb_wish *wish, struct gdb **out,
 		}
 		return -1;
 	}
+	g->n_modules = n;
 	g->api = wish->api;
 	g->recording = wish->recording;
 	g->interrupt = wish->interrupt;
@@ -310,7 +311,7 @@ void gdb_free(struct gdb *g)
 		gdb_stops_clear(g);
 		g->api->f_timeline_close(g->t);
 	}
-	for (unsigned i = 0; i < g->api->f_n_modules(g->recording); i++)
+	for (unsigned i = 0; i < g->n_modules; i++)
 		free(g->modules[i].bytes);
 	free(g->modules);
 	doc_free(&g->doc);

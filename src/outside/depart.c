@@ -18,6 +18,7 @@
 #include "outside/proc.h"
 #include "outside/rules.h"
 #include "outside/tracee.h"
+#include "wire/record.h"
 #include "wire/stay.h"
 
 #include <ctype.h>
@@ -27,6 +28,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -41,16 +43,23 @@ struct departure {
 	int mem; /* owned: /proc/PID/mem */
 };
 
+struct depart_from depart_from(const struct peer *p)
+{
+	return (struct depart_from){peer_place(p)->start, peer_place(p)->end,
+				    *peer_places(p)};
+}
+
 /* -- Which processes -- */
 
-static int has_channel(pid_t pid, const struct peer *peer)
+/* Is a channel there? peer: this one's; NULL: any. */
+static int has_channel(pid_t pid, uint64_t start, const struct peer *peer)
 {
 	struct proc_map m = {0};
 	pid_t tid = proc_living(pid);
 
 	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
-		if (m.start == peer_place(peer)->start &&
-		    peer_is_file(peer, m.dev, m.ino))
+		if (m.start == start &&
+		    (peer == NULL || peer_is_file(peer, m.dev, m.ino)))
 			return 1;
 	return 0;
 }
@@ -87,9 +96,35 @@ static int cannot_look(pid_t pid, struct hark_err *err)
 
 /* -- Asking -- */
 
-static int is_parked(const struct departure *p, const struct door_thread *t)
+static int waits(const struct departure *p, const struct door_thread *t)
 {
 	return t->seen.rip == p->places.parked;
+}
+
+static int is_ask(const struct departure *p, const siginfo_t *info)
+{
+	return info->si_signo == SIGTRAP && info->si_code == SI_QUEUE &&
+	       info->si_value.sival_ptr == (void *)p->places.secret;
+}
+
+/* A thread that was asked once more on its way to where it waits would take
+ * that home. It will look. */
+static int has_ask(const struct departure *p, const struct door_thread *t)
+{
+	enum { MOST = 32 };
+	struct __ptrace_peeksiginfo_args which = {.nr = MOST};
+	siginfo_t pending[MOST];
+	long n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &which, pending);
+
+	for (long i = 0; i < n; i++)
+		if (is_ask(p, &pending[i]))
+			return 1;
+	return 0;
+}
+
+static int is_parked(const struct departure *p, const struct door_thread *t)
+{
+	return waits(p, t) && !has_ask(p, t);
 }
 
 /* The kernel would make its call again. */
@@ -140,7 +175,7 @@ static int ask_all(const struct departure *p, const struct door *d)
 			continue;
 		if (n++ == 0)
 			set_state(p, WIRE_STAY_ASKED);
-		if (!ask_in_call(p, t))
+		if (!waits(p, t) && !ask_in_call(p, t))
 			ask_by_signal(p, t);
 	}
 	return n;
@@ -282,17 +317,18 @@ static int waits_for_child(pid_t pid)
 	return 0;
 }
 
-static int open_departure(pid_t pid, const struct peer *peer,
+static int open_departure(pid_t pid, const struct depart_from *from,
 			  struct departure *out, struct hark_err *err)
 {
-	struct departure p = {.pid = pid, .places = *peer_places(peer)};
-
-	p.at = (struct door_place){
-	    .image = p.places.image,
-	    .image_len = p.places.image_len,
-	    .channel = peer_place(peer)->start,
-	    .channel_len = peer_place(peer)->end - peer_place(peer)->start,
+	struct departure p = {
+	    .pid = pid,
+	    .places = from->places,
+	    .at = {.image = from->places.image,
+		   .image_len = from->places.image_len,
+		   .channel = from->start,
+		   .channel_len = from->end - from->start},
 	};
+
 	p.mem = proc_open(pid, proc_living(pid), "mem", O_RDWR);
 	if (p.mem < 0)
 		return cannot_look(pid, err);
@@ -300,30 +336,77 @@ static int open_departure(pid_t pid, const struct peer *peer,
 	return 0;
 }
 
-int depart(pid_t pid, const struct peer *peer, const struct depart_how *how,
-	   struct hark_err *err)
+static int leave(const struct departure *p, const struct depart_how *how,
+		 struct hark_err *err)
 {
 	int64_t limit = tracee_now_ns() + LIMIT_S * 1000000000LL;
-	struct departure p = {0};
-	int rc = open_departure(pid, peer, &p, err);
+	int rc;
 
-	if (rc < 0)
-		return err->code == HARK_EGONE ? 0 : -1;
-	wait_for_arrival(&p);
+	wait_for_arrival(p);
 	err_set(err, HARK_ETIME, 0, "its threads do not come to rest");
 	do {
-		rc = has_channel(pid, peer);
-		if (rc == 1 && waits_for_child(pid)) {
+		rc = has_channel(p->pid, p->at.channel, NULL);
+		if (rc == 1 && waits_for_child(p->pid)) {
 			how->meanwhile(how->ctx);
 			nap();
 		} else if (rc == 1) {
-			rc = try_once(&p, how, err);
+			rc = try_once(p, how, err);
 		}
 	} while (rc == 1 && tracee_now_ns() < limit);
-	if (rc != 0 && stay_of(&p).state == WIRE_STAY_ASKED)
-		set_state(&p, WIRE_STAY_INSIDE);
-	close(p.mem);
+	if (rc != 0 && stay_of(p).state == WIRE_STAY_ASKED)
+		set_state(p, WIRE_STAY_INSIDE);
 	return rc == 0 || err->code == HARK_EGONE ? 0 : -1;
+}
+
+int depart(pid_t pid, const struct depart_from *from,
+	   const struct depart_how *how, struct hark_err *err)
+{
+	struct departure p = {0};
+	int rc;
+
+	if (open_departure(pid, from, &p, err) < 0)
+		return err->code == HARK_EGONE ? 0 : -1;
+	rc = leave(&p, how, err);
+	close(p.mem);
+	return rc;
+}
+
+/* -- Orphans -- */
+
+static void nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static void set_word(const struct departure *p, uint64_t at, uint32_t value)
+{
+	if (pwrite(p->mem, &value, sizeof value, (off_t)(p->at.channel + at)) <
+	    0)
+		return; /* it has ended */
+}
+
+/* Its threads wait only for a hark that lives, and write only for one. */
+int depart_orphan(pid_t pid, const struct depart_from *from,
+		  struct hark_err *err)
+{
+	enum {
+		WANTED = WIRE_RECORDING_AT +
+			 (int)offsetof(struct wire_recording, wanted),
+		LOCK = WIRE_RUN_AT + (int)offsetof(struct wire_run, hark_lock),
+	};
+	const struct depart_how how = {NULL, nothing};
+	struct departure p = {0};
+	int rc;
+
+	if (open_departure(pid, from, &p, err) < 0)
+		return -1;
+	set_word(&p, WANTED, 0);
+	set_word(&p, LOCK, (uint32_t)getpid());
+	rc = leave(&p, &how, err);
+	if (rc < 0)
+		set_word(&p, LOCK, 0);
+	close(p.mem);
+	return rc;
 }
 
 /* -- All of them -- */
@@ -340,7 +423,8 @@ int depart_each(const struct peer *peer, int (*see)(void *ctx, pid_t pid),
 				? (pid_t)strtol(e->d_name, NULL, 10)
 				: 0;
 
-		if (pid != 0 && pid != getpid() && has_channel(pid, peer))
+		if (pid != 0 && pid != getpid() &&
+		    has_channel(pid, peer_place(peer)->start, peer))
 			rc = see(ctx, pid);
 	}
 	if (dir != NULL)

@@ -10,16 +10,28 @@
 #include "base/err.h"
 #include "outside/peer.h"
 
+/* Where a process has its engine. */
+struct depart_from {
+	uint64_t start, end; /* the channel */
+	struct wire_places places;
+};
+struct depart_from depart_from(const struct peer *p);
+
 struct depart_how {
 	void *ctx;
 	/* Threads may want an answer meanwhile. */
 	void (*meanwhile)(void *ctx);
 };
 
-/* Process pid, which runs in the engine of that peer, goes on natively; 0 also
- * if it has ended. -1: it goes on in the engine, and err says why. */
-int depart(pid_t pid, const struct peer *p, const struct depart_how *how,
-	   struct hark_err *err);
+/* Process pid goes on natively; 0 also if it has ended. -1: it goes on in the
+ * engine, and err says why. */
+int depart(pid_t pid, const struct depart_from *from,
+	   const struct depart_how *how, struct hark_err *err);
+
+/* The same for one whose hark was killed. If this one is, too, the process may
+ * stand still for ten seconds. */
+int depart_orphan(pid_t pid, const struct depart_from *from,
+		  struct hark_err *err);
 
 /* Processes that have this peer's channel: calls see for each, until it
  * returns other than 0. */

@@ -2,6 +2,7 @@
 #include "outside/enter.h"
 
 #include "outside/attach.h"
+#include "outside/depart.h"
 #include "outside/door.h"
 #include "outside/proc.h"
 #include "outside/refuse.h"
@@ -140,41 +141,63 @@ int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
 
 /* -- A process that runs -- */
 
-/* Image and channel of an engine that is there already, or was. */
-static int has_engine(const struct door *d)
+/* What a mapping of hark's says, if it is a channel. */
+static int read_channel(int mem, const struct proc_map *m, struct wire_run *run,
+			struct wire_stay *stay, struct depart_from *out)
+{
+	*out = (struct depart_from){.start = m->start, .end = m->end};
+	if (m->executable ||
+	    pread(mem, run, sizeof *run, (off_t)(m->start + WIRE_RUN_AT)) !=
+		sizeof *run ||
+	    pread(mem, &out->places, sizeof out->places,
+		  (off_t)(m->start + WIRE_PLACES_AT)) != sizeof out->places ||
+	    out->places.stay == 0)
+		return -1;
+	return pread(mem, stay, sizeof *stay, (off_t)out->places.stay) ==
+		       sizeof *stay
+		   ? 0
+		   : -1;
+}
+
+enum engine { ENGINE_NONE, ENGINE_ORPHAN, ENGINE_OTHERS };
+
+/* Is it in an engine already? out: of an orphan. */
+static enum engine find_engine(const struct door *d, struct depart_from *out)
 {
 	struct proc_map m = {0};
 	pid_t tid = d->threads[0].tid;
-	int mem = proc_open(d->pid, tid, "mem", O_RDONLY), found = 0;
+	int mem = proc_open(d->pid, tid, "mem", O_RDONLY);
+	enum engine found = ENGINE_NONE;
 
-	while (mem >= 0 && !found &&
+	while (mem >= 0 && found == ENGINE_NONE &&
 	       proc_mapping(d->pid, tid, DOOR_IN_MAPS, m.end, &m) == 0) {
-		struct wire_places p = {0};
-		struct wire_stay stay = {0};
+		struct wire_run run;
+		struct wire_stay stay;
 
-		if (m.executable ||
-		    pread(mem, &p, sizeof p,
-			  (off_t)(m.start + WIRE_PLACES_AT)) != sizeof p ||
-		    p.stay == 0 ||
-		    pread(mem, &stay, sizeof stay, (off_t)p.stay) !=
-			sizeof stay)
-			continue;
-		found = stay.state != WIRE_STAY_JOINING &&
-			stay.state != WIRE_STAY_LEFT;
+		if (read_channel(mem, &m, &run, &stay, out) == 0 &&
+		    stay.state != WIRE_STAY_JOINING &&
+		    stay.state != WIRE_STAY_LEFT)
+			found = wire_hark_lives(&run) ? ENGINE_OTHERS
+						      : ENGINE_ORPHAN;
 	}
 	if (mem >= 0)
 		close(mem);
 	return found;
 }
 
-static int refuse_threads(const struct door *d, struct hark_err *err)
+/* 0, 1 it is an orphan, or -1. */
+static int refuse_threads(const struct door *d, struct depart_from *orphan,
+			  struct hark_err *err)
 {
+	enum engine engine;
+
 	for (int i = 0; i < d->n_threads; i++)
 		if (refuse_thread(d->pid, d->threads[i].tid,
 				  &d->threads[i].seen, err) < 0)
 			return -1;
-	if (!has_engine(d))
-		return 0;
+	engine = find_engine(d, orphan);
+	if (engine != ENGINE_OTHERS)
+		return engine == ENGINE_ORPHAN;
 	return err_set(err, HARK_EREFUSE, 0,
 		       "process %d runs under hark already", d->pid);
 }
@@ -196,21 +219,25 @@ static int plan_channel(struct door *d, const struct wire_geometry *of,
 		       d->pid, d->n_threads, out->max_threads - 1);
 }
 
+/* 0, 1 it has to leave another engine first, or -1. */
 static int enter_once(pid_t pid, const struct enter_how *how,
-		      struct entered *out, struct hark_err *err)
+		      struct entered *out, struct depart_from *orphan,
+		      struct hark_err *err)
 {
 	const struct wire_geometry *of =
 	    how->recorder != NULL ? recorder_geometry(how->recorder) : NULL;
 	struct wire_geometry geometry;
 	struct hark_err second;
 	struct door d;
-	int rc = -1;
+	int rc;
 
 	if (attach_open(&d, pid, err) < 0)
 		return -1;
 	d.name = DOOR_STAYS;
-	if (refuse_threads(&d, err) == 0 &&
-	    plan_channel(&d, of, &geometry, err) == 0) {
+	rc = refuse_threads(&d, orphan, err);
+	if (rc == 0)
+		rc = plan_channel(&d, of, &geometry, err);
+	if (rc == 0) {
 		rc = go_in(&d, how, out, err);
 		if (rc < 0)
 			door_leave(&d, &second);
@@ -225,14 +252,21 @@ int enter_process(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err)
 {
 	enum { TRIES = 10 };
-	int rc = -1;
 
-	for (int i = 0; rc < 0 && i < TRIES; i++) {
+	for (int i = 0; i < TRIES; i++) {
+		struct depart_from orphan;
+		int rc;
+
 		*err = (struct hark_err){0};
-		rc = enter_once(pid, how, out, err);
+		rc = enter_once(pid, how, out, &orphan, err);
+		if (rc == 1)
+			rc = depart_orphan(pid, &orphan, err);
+		else if (rc == 0)
+			return 0;
 		if (rc < 0 &&
 		    (err->code != HARK_EGONE || proc_living(pid) == 0))
-			break;
+			return -1;
 	}
-	return rc;
+	return err_set(err, HARK_ETIME, EAGAIN,
+		       "process %d does not hold still", pid);
 }

@@ -35,8 +35,9 @@ struct entered {
 int enter_program(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err);
 
-/* The same for a process that runs and is nobody's business yet. On failure it
- * runs on as if nothing had happened. */
+/* The same for a process that runs. If it runs in the engine of a hark that was
+ * killed, it leaves that first. On failure it runs on as if nothing had
+ * happened. */
 int enter_process(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err);
 

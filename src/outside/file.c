@@ -322,7 +322,7 @@ static int make_packed_room(struct file_packed *p, size_t size)
 {
 	uint8_t *bytes;
 
-	if (size <= p->room)
+	if (p->bytes != NULL && size <= p->room)
 		return 0;
 	bytes = malloc(size);
 	if (bytes == NULL)

@@ -1,12 +1,16 @@
 /* outside/press.c - chunks are compressed by many and written in order. */
 #include "outside/press.h"
 
+#include "outside/pace.h"
+#include "outside/tracee.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -16,12 +20,6 @@ enum {
 	SMALL = 64 << 10,
 	SPARE_ROOM = 2 << 20
 };
-
-/* R2: up to so many waiting bytes, so hard. The last is for all above. */
-static const struct {
-	uint64_t load;
-	int level;
-} pressure[] = {{16 << 20, 1}, {UINT64_MAX, -3}};
 
 enum { JOB_NEW, JOB_TAKEN, JOB_PRESSED };
 
@@ -50,6 +48,7 @@ struct press {
 	uint64_t load;
 	uint64_t awaited; /* load that somebody waits for ... */
 	unsigned waiting; /* ... if anybody does */
+	struct pace pace; /* R2 */
 	struct kept kept;
 	int writing, failed, end;
 };
@@ -198,15 +197,13 @@ static int read_bytes(const struct press_job *j, struct file_room *room)
 	return 0;
 }
 
-static int level_for(const struct press *p, const struct press_job *j)
+/* Of this thread. */
+static int64_t cpu_now_ns(void)
 {
-	int i = 0;
+	struct timespec t;
 
-	while (p->load > pressure[i].load)
-		i++;
-	return j->level != 0 && j->level < pressure[i].level
-		   ? j->level
-		   : pressure[i].level;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* Without memory it stays unpressed, and is a failure of the file. */
@@ -458,6 +455,33 @@ static int start_worker(struct press *p, void *(*work)(void *))
 	return e;
 }
 
+/* R2. Files of code are not what the program says: their level is fixed. */
+struct pressing {
+	int level;
+	unsigned number; /* pace's */
+	int64_t begun_ns;
+};
+
+static struct pressing begin_pressing(struct press *p,
+				      const struct press_job *j)
+{
+	struct pressing how;
+
+	how.level = pace_level(&p->pace, p->load, &how.number);
+	if (j->level != 0 && j->level < how.level)
+		how.level = j->level;
+	how.begun_ns = cpu_now_ns();
+	return how;
+}
+
+static void end_pressing(struct press *p, const struct press_job *j,
+			 const struct pressing *how)
+{
+	if (j->level == 0)
+		pace_note(&p->pace, how->number, j->len,
+			  cpu_now_ns() - how->begun_ns, tracee_now_ns());
+}
+
 /* R6: as a batch job a thread does not take the CPU from one that runs, when it
  * is woken. */
 static void stand_back(void)
@@ -477,14 +501,16 @@ static void *work(void *arg)
 	stand_back();
 	pthread_mutex_lock(&p->lock);
 	while ((j = take_job(p)) != NULL) {
-		int level = level_for(p, j), failed = p->failed;
+		int failed = p->failed;
+		struct pressing how = begin_pressing(p, j);
 
 		if (p->next != NULL && p->idle == 0 && p->n_workers < p->n_max)
 			start_worker(p, work);
 		pthread_mutex_unlock(&p->lock);
 		if (!failed)
-			press_one(j, level, &b);
+			press_one(j, how.level, &b);
 		pthread_mutex_lock(&p->lock);
+		end_pressing(p, j, &how);
 		j->state = JOB_PRESSED;
 		write_ready(p);
 	}
@@ -608,6 +634,7 @@ int press_new(const struct press_plan *plan, struct press **out,
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	p->plan = *plan;
 	p->n_max = cpus();
+	pace_init(&p->pace, tracee_now_ns());
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->room, NULL);

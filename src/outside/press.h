@@ -6,7 +6,7 @@
  * which jobs were added.
  *
  * R1  Adding never waits. Who adds looks at press_load before it makes more.
- * R2  How hard is pressed depends on how much waits: the less, the harder.
+ * R2  How hard is pressed depends on how much comes, and waits: pace.h.
  * R3  When the file cannot be written any more that is said once, and jobs
  *     are taken and thrown away from then on: nobody ever waits for it.
  * R4  With a limit (ring mode) thread data is kept in memory, and of that only

@@ -390,12 +390,13 @@ static int leave_one(void *ctx, pid_t pid)
 {
 	struct leaving *l = ctx;
 	struct depart_how how = {l->run, answer_asks};
+	struct depart_from from = depart_from(l->peer);
 	struct hark_err err = {0};
 	char text[600];
 
 	if (was_refused(l, pid))
 		return 0;
-	if (depart(pid, l->peer, &how, &err) == 0) {
+	if (depart(pid, &from, &how, &err) == 0) {
 		l->left++;
 		return 0;
 	}

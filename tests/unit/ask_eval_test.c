@@ -228,16 +228,16 @@ static const char *says(const char *what)
 	static char out[4096];
 	struct hark_err err = {0};
 	struct value v;
-	struct text t;
+	struct prose t;
 
 	if (eval_text(&e, what, &v, &err) < 0) {
 		snprintf(out, sizeof out, "!%s", err.text);
 		return out;
 	}
-	text_init(&t, sizeof out - 8);
+	prose_init(&t, sizeof out - 8);
 	ck_assert_int_eq(show_value(&e, &v, &t, &err), 0);
-	snprintf(out, sizeof out, "%s", text_of(&t));
-	text_fini(&t);
+	snprintf(out, sizeof out, "%s", prose_of(&t));
+	prose_fini(&t);
 	return out;
 }
 
@@ -510,13 +510,13 @@ static const char *path(uint64_t offset, uint64_t len)
 	static char out[128];
 	struct hark_err err = {0};
 	struct value v;
-	struct text t;
+	struct prose t;
 
 	ck_assert_int_eq(eval_text(&e, "ask_all", &v, &err), 0);
-	text_init(&t, 100);
+	prose_init(&t, 100);
 	show_path(v.type, offset, len, &t);
-	snprintf(out, sizeof out, "%s", text_of(&t));
-	text_fini(&t);
+	snprintf(out, sizeof out, "%s", prose_of(&t));
+	prose_fini(&t);
 	return out;
 }
 

@@ -452,14 +452,14 @@ START_TEST(gdb_libraries_are_listed)
 	/* Without the dynamic linker's list, by what is mapped. */
 	HAS("qXfer:libraries-svr4:read::0,1000",
 	    "<library name=\"/usr/lib/ld.so\" lm=\"0x60000\" "
-	    "l_addr=\"0x60000\" l_ld=\"0x60500\"/>");
+	    "l_addr=\"0x60000\" l_ld=\"0x60500\" lmid=\"0x0\"/>");
 	memcpy(elf + 0x500, dynamic, sizeof dynamic);
 	fake_know(r, 0x80000, debug, sizeof debug, NULL);
 	fake_know(r, 0x81000, maps, sizeof maps, NULL);
 	HAS("qXfer:libraries-svr4:read::0,1000", "main-lm=\"0x81000\"");
 	HAS("qXfer:libraries-svr4:read::0,1000",
 	    "<library name=\"/usr/lib/ld.so\" lm=\"0x81020\" "
-	    "l_addr=\"0x60000\" l_ld=\"0x60500\"/>");
+	    "l_addr=\"0x60000\" l_ld=\"0x60500\" lmid=\"0x0\"/>");
 }
 END_TEST
 

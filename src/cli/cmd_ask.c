@@ -1,0 +1,190 @@
+/* cli/cmd_ask.c - hark ask: one question about a recording, one answer. */
+#include "cli/commands.h"
+
+#include "cli/ask_answers.h"
+#include "present/say.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Questions -- */
+
+static int ask_value(struct ask *a, const char *what, struct hark_err *err)
+{
+	return answer_value(a, what, err);
+}
+
+static int ask_writes(struct ask *a, const char *what, struct hark_err *err)
+{
+	return answer_accesses(a, what, HARK_ON_WRITE, err);
+}
+
+static int ask_reads(struct ask *a, const char *what, struct hark_err *err)
+{
+	return answer_accesses(a, what, HARK_ON_READ, err);
+}
+
+static int ask_regs(struct ask *a, const char *what, struct hark_err *err)
+{
+	(void)what;
+	return answer_registers(a, err);
+}
+
+static int ask_stack(struct ask *a, const char *what, struct hark_err *err)
+{
+	(void)what;
+	return answer_stack(a, err);
+}
+
+static const struct question {
+	const char *word;
+	const char *what; /* NULL: nothing */
+	int (*answer)(struct ask *a, const char *what, struct hark_err *err);
+} questions[] = {
+    {"value", "WHAT", ask_value},
+    {"last-write", "WHAT", answer_last_write},
+    {"writes", "WHAT", ask_writes},
+    {"reads", "WHAT", ask_reads},
+    {"calls", "FUNCTION", answer_calls},
+    {"regs", NULL, ask_regs},
+    {"stack", NULL, ask_stack},
+};
+
+static const struct question *find_question(const char *word)
+{
+	for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+		if (strcmp(questions[i].word, word) == 0)
+			return &questions[i];
+	return NULL;
+}
+
+/* -- The command line -- */
+
+struct wish {
+	const char *file; /* NULL: the latest */
+	const struct question *question;
+	const char *what;
+};
+
+/* FILE may be left out: a question is no file then. */
+static int read_wish(const struct cli_args *args, struct wish *out)
+{
+	char **word = args_operands(args);
+	size_t n = args_count(args);
+
+	*out = (struct wish){0};
+	if (find_question(word[0]) == NULL ||
+	    (n > 1 && find_question(word[1]) != NULL)) {
+		out->file = *word++;
+		n--;
+	}
+	if (n == 0)
+		return args_refuse(args, "no question given");
+	out->question = find_question(word[0]);
+	if (out->question == NULL)
+		return args_refuse(args, "'%s' is no question", word[0]);
+	if (out->question->what != NULL && n < 2)
+		return args_refuse(args, "no %s given", out->question->what);
+	if (out->question->what != NULL)
+		out->what = word[1];
+	if (n > (out->what != NULL ? 2 : 1))
+		return args_refuse(args, "'%s' is one argument too many",
+				   word[out->what != NULL ? 2 : 1]);
+	return 0;
+}
+
+static int read_number(const struct cli_args *args, const char *option,
+		       uint64_t *out, struct hark_err *err)
+{
+	const char *text = args_value(args, option);
+	char *end;
+
+	if (text == NULL)
+		return 0;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (end == text || *end != '\0' || text[0] == '-' || errno != 0 ||
+	    *out > UINT32_MAX)
+		return err_set(err, HARK_EINPUT, 0, "--%s takes a number",
+			       option);
+	return 0;
+}
+
+static int read_span(struct ask *a, struct hark_err *err)
+{
+	const char *from = args_value(a->args, "from");
+	const char *to = args_value(a->args, "to");
+
+	if (moment_position(a->m, from != NULL ? from : "start", &a->from,
+			    err) < 0 ||
+	    moment_position(a->m, to != NULL ? to : "end", &a->to, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* -- The command -- */
+
+static int read_thread(struct ask *a, uint32_t *out, struct hark_err *err)
+{
+	struct hark_timeline *t = a->m->pair.timeline;
+	uint64_t thread = hark_selected(t);
+
+	if (read_number(a->args, "thread", &thread, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < hark_n_threads(t); i++)
+		if (hark_thread(t, i)->number == thread) {
+			*out = (uint32_t)thread;
+			return 0;
+		}
+	return err_set(err, HARK_EINPUT, 0, "there is no thread %llu",
+		       (unsigned long long)thread);
+}
+
+static int answer(struct ask *a, const struct wish *w, struct hark_err *err)
+{
+	struct ask_source src = ask_source_of(&a->m->pair);
+	uint64_t frame = 0;
+	uint32_t thread = 0;
+	int rc = -1;
+
+	if (read_thread(a, &thread, err) < 0 || read_span(a, err) < 0 ||
+	    read_number(a->args, "frame", &frame, err) < 0 ||
+	    read_number(a->args, "limit", &a->limit, err) < 0 ||
+	    space_new(&src, &a->space, err) < 0)
+		return -1;
+	if (unwind_new(a->space, thread, &a->u, err) < 0)
+		goto out;
+	a->eval = (struct eval){
+	    .space = a->space, .u = a->u, .frame = (unsigned)frame};
+	if (frame >= a->u->n)
+		err_set(err, HARK_EINPUT, 0, "there are %u frames, from 0",
+			a->u->n);
+	else
+		rc = w->question->answer(a, w->what, err);
+out:
+	free(a->u);
+	space_free(a->space);
+	return rc;
+}
+
+int cmd_ask(const struct cli_args *args)
+{
+	struct hark_err err = {0};
+	struct moment m;
+	struct ask a = {.args = args, .m = &m, .json = args_flag(args, "json")};
+	struct wish w;
+	int rc;
+
+	rc = read_wish(args, &w);
+	if (rc != 0)
+		return rc;
+	if (moment_open(args, w.file, &m, &err) < 0)
+		return cli_fail(&err);
+	a.at = hark_where(m.pair.timeline);
+	rc = answer(&a, &w, &err);
+	moment_close(&m);
+	if (rc < 0)
+		return cli_fail(&err);
+	return cli_finish(rc == 0 ? CLI_NO : CLI_OK);
+}

@@ -1,0 +1,254 @@
+#!/usr/bin/env bash
+# timeout: 600
+# hark back and hark gdbserver: real gdb sessions in recordings, forwards and
+# backwards.  What gdb says is held against what the programs said themselves.
+. "$(dirname "$0")/lib.sh"
+plan 110
+
+SRC=$ROOT/tests/end-to-end
+LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
+CULPRIT=$(grep -n 'the culprit' "$SRC/back_prog.c" | cut -d: -f1)
+AVX=$(grep -n 'here ymm7 is known' "$SRC/back_prog.c" | cut -d: -f1)
+
+# build NAME SOURCE FLAGS...
+build() {
+	local name=$1 source=$2
+
+	shift 2
+	case $source in
+	*.cc) g++ -g -O0 -std=gnu++17 "$SRC/$source" -o "$name" "$@" ;;
+	*) gcc -g -O0 -std=gnu17 -pthread "$SRC/$source" -o "$name" "$@" ;;
+	esac
+}
+
+# back FILE COMMAND...: a session in batch mode; $out has all that was said.
+back() {
+	local file=$1 words=() c
+
+	shift
+	for c; do words+=(-ex "$c"); done
+	out=$(timeout 100 "$HARK" back "$file" "${AT[@]}" -- -nx -batch \
+		"${words[@]}" 2>&1 </dev/null)
+	status=$?
+}
+AT=()
+
+# section PATTERN: the lines of $out behind the line that has it.
+section() { sed -n "/$1/,\$p" <<<"$out"; }
+
+# -- One thread, by each way of linking --
+# all_commands NAME FLAGS...
+all_commands() {
+	local how=$1 f=$1.hark said
+
+	shift
+	build "$how" back_prog.c "$@" || return
+	said=$("$HARK" record -q -o "$f" -- "./$how" 2>&1)
+	like "$how: the program crashes" "$said" 'total 5050 own 41 signals 10'
+
+	back "$f" 'bt' 'info registers rip' 'when' 'p $_siginfo.si_signo' \
+		'p i' 'p list->next->name'
+	is "$how: a session ends well" "$status" 0
+	like "$how: it begins at the crash" "$out" "weigh \(i=0x[0-9a-f]+\) at .*back_prog.c:$LINE"
+	like "$how: with all frames" "$out" '#1 .* in main \(argc=1'
+	like "$how: the signal is told" "$out" '\$1 = 11'
+	like "$how: a broken pointer" "$out" '\$2 = \(const struct item \*\) 0x[0-9a-f]+'
+	like "$how: and what broke it" "$out" 'far too long'
+
+	back "$f" 'watch -l list->next->next' 'reverse-continue' \
+		'reverse-continue' 'bt 3'
+	like "$how: a watchpoint finds the culprit, backwards" "$out" \
+		"name_item .* at .*back_prog.c:$CULPRIT"
+	back "$f" 'last-write list->next->next'
+	like "$how: last-write finds it at once" "$out" \
+		'[0-9]+:[0-9]+(\+[0-9]+)? (in|at) [^ ]+.* wrote [0-9]+ bytes'
+
+	back "$f" 'tbreak use_avx' 'reverse-continue' 'reverse-next' \
+		'reverse-next' 'p total' 'p signals'
+	like "$how: reverse-continue to a breakpoint" "$out" \
+		'Temporary breakpoint 1, use_avx|use_avx \(\)'
+	like "$how: reverse-next goes over calls" "$out" 'raise \(SIGUSR1\)|signal \(SIGUSR1'
+	like "$how: values are those of then" "$out" '\$1 = 5050'
+
+	back "$f" 'break add if b == 42' 'run' 'p total' 'p a' 'finish' \
+		'reverse-step' 'p sum' 'reverse-finish' 'when'
+	like "$how: a condition holds in the server" "$out" 'Breakpoint 1, add \(a=861, b=42\)'
+	like "$how: run began at the start" "$out" '\$1 = 861'
+	like "$how: finish tells the value" "$out" 'Value returned is \$3 = 903'
+	like "$how: reverse-step goes into it again" "$out" '\$4 = 903'
+	like "$how: reverse-finish goes before the call" "$out" 'total = add \(total, i\)'
+
+	back "$f" 'break add' 'run' 'next' 'next' 'step' 'reverse-stepi' 'when' \
+		'stepi' 'when' 'stepi' 'reverse-stepi' 'when'
+	is "$how: a step back and forth leads to the same moment" \
+		"$(grep -cE '^[0-9]+:[0-9]+(\+[0-9]+)?$' <<<"$out")" 3
+	is "$how: ... indeed" \
+		"$(grep -E '^[0-9]+:[0-9]+(\+[0-9]+)?$' <<<"$out" | tail -2 | uniq | wc -l)" 1
+
+	back "$f" 'break back_prog.c:'"$AVX" 'run' 'p $ymm7.v8_int32' 'p own' \
+		'next' 'p own'
+	like "$how: vector registers" "$out" '\{19088743 <repeats 8 times>\}|\{19088743, 19088743'
+	like "$how: thread-local variables" "$out" '\$2 = 40'
+	like "$how: ... after they are written, too" "$out" '\$3 = 41'
+
+	back "$f" 'when' 'checkpoint' 'seek 50%' 'when' 'info checkpoints' \
+		'restart 1' 'when' 'seek start' 'when' 'seek end' 'when' \
+		'delete checkpoint 1' 'info checkpoints' 'seek 99:1' \
+		'monitor when' 'monitor help' 'restart 7'
+	like "$how: checkpoints are listed" "$out" '1 at [0-9]+:[0-9]+(\+[0-9]+)? in weigh'
+	like "$how: and deleted" "$out" 'No checkpoints'
+	like "$how: a position that is none is told" "$out" 'hark: '
+	like "$how: monitor help" "$out" 'last-write ADDRESS'
+	like "$how: a checkpoint that is none is told" "$out" 'There is no checkpoint 7'
+	whens=$(grep -E '^[0-9]+:[0-9]+(\+[0-9]+)?$' <<<"$out")
+	is "$how: restart and seek lead to the same moments" \
+		"$(sed -n '1p;3p;5p;6p' <<<"$whens" | uniq | wc -l)" 1
+	is "$how: and to others" "$(sed -n '1p;2p;4p' <<<"$whens" | sort -u | wc -l)" 3
+
+	back "$f" 'set var total = 1' 'set $rax = 1' 'print (int)add(1, 2)' \
+		'record' 'jump main'
+	like "$how: writes are refused" "$out" 'Writing to memory is not allowed'
+	like "$how: registers, too" "$out" 'Writing to registers is not allowed'
+	like "$how: calls are refused" "$out" 'Cannot call functions in the program'
+	like "$how: gdb's record is refused" "$out" 'hark: this is a recording already'
+	[ "$how" != pie ] || more_commands "$f" "$said"
+}
+
+# more_commands FILE SAID
+more_commands() {
+	local f=$1 said=$2 pid
+
+	pid=$(sed -n 's/.* pid //p' <<<"$said" | head -1)
+	back "$f" 'info sharedlibrary' 'info proc' 'info proc mappings' \
+		'info threads' 'info auxv' 'info signals SIGUSR1' 'p list' \
+		'list weigh' 'x/2i $pc'
+	like "libraries are listed" "$out" '0x[0-9a-f]+ .*Yes.*libc\.so\.6'
+	like "the process is the recorded one" "$out" "process $pid"
+	like "its command is" "$out" "cmdline = './pie'"
+	like "its mappings are" "$out" '0x[0-9a-f]+ +0x[0-9a-f]+ .*libc\.so\.6'
+	like "and its stack" "$out" '\[stack\]'
+	like "threads have their ids and positions" "$out" "Thread $pid\.$pid.*1:[0-9]+"
+	like "the auxiliary vector is known" "$out" 'AT_ENTRY'
+	like "addresses are those of then" "$out" \
+		"\\$. = \(struct item \*\) $(sed -n 's/^list \(0x[0-9a-f]*\).*/\1/p' <<<"$said")"
+
+	back "$f" 'catch syscall write' 'reverse-continue' 'bt 1' 'p $rax'
+	like "system calls are stopped at" "$out" 'Catchpoint 1 \(call to syscall '"'?write"
+	back "$f" 'handle SIGUSR1 stop print' 'run' 'p $_siginfo.si_signo' 'bt'
+	like "signals are stopped at" "$out" 'received signal SIGUSR1'
+
+	back "$f" 'break *add' 'run' 'generate-core-file made.core'
+	like "a core file is written" "$out" 'Saved corefile made.core'
+	try timeout 60 gdb -nx -batch -ex bt -ex 'p total' -ex 'p a' ./pie made.core
+	like "another gdb reads it" "$out" '#0 +add \(|add \(a=.*b=.*\) at'
+
+	back "$f" 'tbreak main' 'run' 'info sharedlibrary' 'next' 'run' 'when'
+	like "tbreak and run begin anew" "$out" 'Temporary breakpoint 1, main \(argc=1'
+
+	# Twice in one go: the same answers.
+	back "$f" 'break add if b == 7' 'run' 'when'
+	first=$out
+	back "$f" 'break add if b == 7' 'run' 'when'
+	is "a session can be repeated to the letter" "$out" "$first"
+
+	mv pie pie.moved
+	back "$f" 'bt' 'info sharedlibrary'
+	like "no program is needed, only the recording" "$out" 'weigh \(i=0x'
+	like "nor libraries" "$out" 'Yes.*libc\.so\.6'
+	mv pie.moved pie
+}
+
+all_commands pie -pie -fPIE
+all_commands static -static
+
+# -- Two threads --
+build threads back_threads.c
+said=$("$HARK" record -q -o threads.hark -- ./threads)
+is "two threads did their work" "$said" "shared 100 last ${said#*last }"
+last=$(sed 's/.*last \([0-9]\).*/\1/' <<<"$said")
+back threads.hark 'break report' 'reverse-continue' 'p shared' 'p last_writer' \
+	'watch shared' 'reverse-continue' 'p shared' 'info threads' 'p own' \
+	'bt 1' 'reverse-continue' 'p shared'
+like "the last value is the printed one" "$out" '\$1 = 100'
+like "and so is who wrote it" "$out" "\\\$2 = $last"
+like "backwards the value before is found" "$out" '\$3 = 99'
+like "and the one before that" "$out" '\$5 = 98'
+like "in the function that writes" "$out" '#0 .*work \(arg='
+back threads.hark 'break work' 'run' 'continue' 'info threads' 'thread 1' \
+	'bt' 'thread 2' 'bt' 'p own' 'next' 'next' 'p own'
+like "both threads are listed" "$out" '  2 +Thread [0-9]+\.[0-9]+'
+like "each with its stack" "$out" '#0 .*work \('
+back threads.hark 'watch shared if shared == 60' 'run' 'p shared' \
+	'reverse-continue' 'continue' 'p shared'
+like "a condition of a watchpoint" "$out" '\$1 = 60'
+
+# -- C++ --
+build classes back_classes.cc
+said=$("$HARK" record -q -o classes.hark -- ./classes)
+is "the C++ program ran" "$said" "caught no legs
+first 6 size 1"
+back classes.hark 'break zoo::Cow::legs' 'reverse-continue' 'p name' \
+	'p *this' 'reverse-finish' 'p sum' 'info symbol $pc' 'bt'
+like "a method is stopped at, backwards" "$out" 'zoo::Cow::legs \(this=0x'
+like "a string is read" "$out" '\$1 = "mad"|_M_p = 0x[0-9a-f]+ "mad"'
+like "and the caller's sum" "$out" 'count \(all='
+
+# -- Several processes --
+"$HARK" record -q -o family.hark -- sh -c './threads; ./threads; true' >/dev/null
+try hark back family.hark --process 99999 -- -batch
+is "a process that is not there is told" "$status" 125
+like "with those that are" "$err" 'pid [0-9]+: '
+AT=(--process 2)
+back family.hark 'info threads' 'info proc'
+like "another process is chosen" "$out" "cmdline = './threads'"
+AT=()
+
+# -- The command line --
+AT=(--at start)
+back pie.hark 'when' 'info registers rip'
+like "--at start" "$out" '1:0'
+AT=(--at nowhere)
+back pie.hark 'when'
+is "a position that is none is refused" "$status" 125
+AT=()
+try env HARK_GDB=/nonexistent/gdb "$HARK" back pie.hark
+is "without gdb there is a clear line" "$status" 127
+like "that says what to do" "$err" '^hark: /nonexistent/gdb was not found'
+try hark back missing.hark
+is "without a file, too" "$status" 125
+try hark back pie.hark -- -batch -nx -ex 'python gdb.execute("quit 5")'
+is "the status is gdb's" "$status" 5
+ok "nothing is left behind" test -z "$(find /tmp -maxdepth 1 \
+	-name 'hark-gdb.*' -newer pie.hark)"
+
+# -- The server alone --
+"$HARK" gdbserver pie.hark >where 2>where.err &
+server=$!
+for ((i = 0; i < 100; i++)); do
+	[ -s where ] && break
+	sleep 0.1
+done
+where=$(cat where)
+is "its socket is for nobody else" "$(stat -c %a "$(dirname "$where")")" 700
+out=$(timeout 60 gdb -nx -batch -ex "target extended-remote $where" -ex bt \
+	-ex 'monitor when' -ex 'reverse-stepi' -ex 'monitor when' 2>&1)
+like "any gdb can come" "$out" 'weigh \(i=0x'
+wait "$server"
+is "it ends when gdb leaves" "$?" 0
+ok "and takes its socket along" test ! -e "$where"
+
+"$HARK" gdbserver pie.hark --listen 127.0.0.1:0 --keep >where 2>where.err &
+server=$!
+for ((i = 0; i < 100; i++)); do
+	[ -s where ] && break
+	sleep 0.1
+done
+for n in 1 2; do
+	out=$(timeout 60 gdb -nx -batch -ex "target remote $(cat where)" \
+		-ex bt 2>&1)
+	like "by TCP, for the ${n}. time" "$out" 'weigh \(i=0x'
+done
+kill "$server"
+wait "$server" 2>/dev/null
+try hark gdbserver pie.hark --listen nonsense
+is "nonsense is not listened at" "$status" 125
