@@ -89,9 +89,11 @@ static uint64_t align(uint64_t v)
 	return (v + 63) & ~63ull;
 }
 
+/* Each somewhere else: whatever belongs to one must lie near together. */
 static struct engine *make_engine(void)
 {
-	const uint64_t below = 1ull << 32;
+	static unsigned made;
+	const uint64_t below = (1ull << 34) * (1 + made++ % 256);
 	uint64_t hint = ((uint64_t)(uintptr_t)&make_engine & ~4095ull) - below;
 	uint64_t memory_at = align(sizeof(struct engine));
 	uint64_t cache_at = memory_at + align(sizeof(struct memory));

@@ -112,7 +112,7 @@ static void note_change(void *ctx, uint32_t index, uint32_t len)
 {
 	struct window *w = ctx;
 
-	while (len > 0 && !w->failed) {
+	while (len > 0 && !w->failed && w->n > 0) {
 		uint32_t here = WIRE_GRANULE - index % WIRE_GRANULE;
 
 		if (here > len)
@@ -212,6 +212,7 @@ static int fill(struct window *w, uint64_t from, const struct walker_place *to,
 
 	if (rc < 0)
 		return -1;
+	walker_on_change(w->of, note_change, w);
 	for (;;) {
 		if (note_place(w, err) < 0)
 			return -1;
@@ -247,7 +248,6 @@ int window_open(struct window *w, struct walker *of, struct hark_err *err)
 		from = to.count;
 	w->of = of;
 	window_close(w);
-	walker_on_change(of, note_change, w);
 	rc = fill(w, from, &to, err);
 	walker_on_change(of, NULL, NULL);
 	if (rc < 0)

@@ -1,7 +1,7 @@
 # tests/end-to-end/image.bash - for the image-*.sh scripts: the programs that
 # ask src/image, built into the script's directory.
 # shellcheck shell=bash
-IMAGE_LIBS="-Wl,-Bstatic -lz -llzma -lzstd -liberty -Wl,-Bdynamic -pthread -ldl"
+IMAGE_LIBS="-Wl,-Bstatic -lz -llzma -lzstd -lxxhash -liberty -Wl,-Bdynamic -pthread -ldl"
 
 # build_image OUT FLAVOUR SOURCE...: with the library of build/FLAVOUR, made
 # if it is not there.
@@ -14,7 +14,7 @@ build_image() {
 	[ -f "$ROOT/build/$flavour/libhosted.a" ] ||
 		make -s -C "$ROOT" M="$flavour" "build/$flavour/libhosted.a" >&2
 	# shellcheck disable=SC2086
-	gcc -std=gnu17 -O2 -g -D_GNU_SOURCE -I"$ROOT/src" "${san[@]}" "$@" \
+	gcc -std=gnu17 -O2 -g -D_GNU_SOURCE -I"$ROOT/src" -I"$ROOT/include" "${san[@]}" "$@" \
 		"$ROOT/build/$flavour/libhosted.a" $IMAGE_LIBS -o "$out"
 }
 

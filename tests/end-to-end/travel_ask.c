@@ -1,0 +1,183 @@
+/* tests/end-to-end/travel_ask.c - questions to a recording through
+ * hark/recording.h.
+ *
+ *	travel_ask writes FILE ADDRESS LEN	what each write left there
+ *	travel_ask walk FILE SEED ROUNDS	there and back again, compared
+ *	travel_ask last FILE ADDRESS LEN	the last write before the end
+ *
+ * Exit status 0 if all went well. */
+#include <hark/recording.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 60, STACK = 64 };
+
+static struct hark_error err;
+
+static _Noreturn void fail(const char *what)
+{
+	printf("%s: %s\n", what, err.text);
+	exit(1);
+}
+
+static void print_bytes(const uint8_t *bytes, unsigned len)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, bytes, len < 8 ? len : 8);
+	printf("%llx\n", (unsigned long long)value);
+}
+
+/* -- Writes -- */
+
+struct what {
+	uint64_t address, len;
+	uint8_t now[8];
+};
+
+static int tell_write(void *ctx, const struct hark_access *a)
+{
+	struct what *w = ctx;
+
+	for (uint64_t i = 0; i < w->len; i++) {
+		uint64_t off = w->address + i - a->address;
+
+		if (off < a->size && off < sizeof a->after)
+			w->now[i] = a->after[off];
+	}
+	print_bytes(w->now, (unsigned)w->len);
+	return 0;
+}
+
+static int writes(struct hark_timeline *t, uint64_t address, uint64_t len)
+{
+	struct what w = {.address = address, .len = len};
+
+	if (hark_accesses(t, address, len, HARK_ON_WRITE, NULL, NULL,
+			  tell_write, &w, &err) < 0)
+		fail("writes");
+	return 0;
+}
+
+static int last(struct hark_timeline *t, uint64_t address, uint64_t len)
+{
+	struct hark_access a;
+	char text[64];
+
+	if (hark_seek_end(t, &err) < 0)
+		fail("end");
+	if (hark_last_write(t, address, len, &a, &err) != 1)
+		fail("last write");
+	hark_position_text(&a.at, text, sizeof text);
+	printf("%s ", text);
+	print_bytes(a.after, a.size);
+	return 0;
+}
+
+/* -- There and back again -- */
+
+struct moment {
+	struct hark_position at;
+	struct hark_registers regs;
+	uint8_t stack[STACK], known[STACK];
+};
+
+static void look(struct hark_timeline *t, struct moment *out)
+{
+	memset(out, 0, sizeof *out);
+	out->at = hark_where(t);
+	if (hark_registers(t, out->at.thread, &out->regs, &err) < 0)
+		fail("registers");
+	hark_read(t, out->regs.gpr[4], STACK, out->stack, out->known, &err);
+	for (int i = 0; i < STACK; i++)
+		if (!out->known[i])
+			out->stack[i] = 0;
+}
+
+static int is_same(const struct moment *a, const struct moment *b)
+{
+	return a->at.count == b->at.count && a->at.step == b->at.step &&
+	       a->regs.rip == b->regs.rip &&
+	       memcmp(a->regs.gpr, b->regs.gpr, sizeof a->regs.gpr) == 0 &&
+	       memcmp(a->regs.xsave, b->regs.xsave, sizeof a->regs.xsave) ==
+		   0 &&
+	       memcmp(a->known, b->known, STACK) == 0 &&
+	       memcmp(a->stack, b->stack, STACK) == 0;
+}
+
+static uint64_t random64(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void walk_once(struct hark_timeline *t, uint64_t *seed)
+{
+	static struct moment there[STEPS + 1], back;
+	unsigned thread = (unsigned)(random64(seed) % hark_n_threads(t));
+	struct hark_position at = hark_thread(t, thread)->last;
+	struct hark_stopped stopped;
+	int n = 0;
+
+	at.count = at.count == 0 ? 0 : random64(seed) % at.count;
+	at.step = 0;
+	if (hark_seek(t, &at, &err) < 0)
+		fail("seek");
+	for (look(t, &there[0]); n < STEPS; n++) {
+		if (hark_step(t, HARK_FORWARD, 1, &stopped, &err) < 0)
+			fail("step");
+		if (stopped.why == HARK_STOP_END)
+			break;
+		look(t, &there[n + 1]);
+	}
+	for (int i = n; i >= 0; i--) {
+		look(t, &back);
+		if (!is_same(&there[i], &back)) {
+			printf("thread %u %llu+%llu: another one on the way "
+			       "back (step %d of %d)\n",
+			       back.at.thread,
+			       (unsigned long long)back.at.count,
+			       (unsigned long long)back.at.step, i, n);
+			exit(1);
+		}
+		if (i > 0 && hark_step(t, HARK_BACKWARD, 1, &stopped, &err) < 0)
+			fail("step back");
+	}
+}
+
+static int walk(struct hark_timeline *t, uint64_t seed, uint64_t rounds)
+{
+	seed = seed * 0x9e3779b97f4a7c15ull + 1;
+	for (uint64_t i = 0; i < rounds; i++)
+		walk_once(t, &seed);
+	printf("%llu rounds\n", (unsigned long long)rounds);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct hark_recording *r;
+	struct hark_timeline *t;
+	uint64_t a, b;
+
+	if (argc != 5)
+		return 2;
+	if (hark_open(argv[2], &r, &err) < 0 ||
+	    hark_timeline_open(r, 0, &t, &err) < 0)
+		fail(argv[2]);
+	a = strtoull(argv[3], NULL, strcmp(argv[1], "walk") == 0 ? 10 : 16);
+	b = strtoull(argv[4], NULL, 10);
+	if (strcmp(argv[1], "writes") == 0)
+		writes(t, a, b);
+	else if (strcmp(argv[1], "last") == 0)
+		last(t, a, b);
+	else
+		walk(t, a, b);
+	hark_timeline_close(t);
+	hark_close(r);
+	return 0;
+}
