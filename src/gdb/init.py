@@ -92,6 +92,36 @@ class Seek(Command):
         go(words.strip())
 
 
+class Run(Command):
+    """Begin anew, at the start of the recording, and go on from there."""
+
+    def invoke(self, words, from_tty):
+        if words.strip():
+            raise gdb.GdbError("hark: the program has the arguments that it "
+                               "was recorded with.")
+        self.begin()
+        gdb.execute("continue", from_tty)
+
+    @staticmethod
+    def begin():
+        go("start", False)
+
+
+class Start(Run):
+    """Begin anew, and stop in main."""
+
+    def begin(self):
+        gdb.execute("tbreak main")
+        go("start", False)
+
+
+class Starti(Command):
+    """Go to the start of the recording."""
+
+    def invoke(self, words, from_tty):
+        go("start")
+
+
 class LastWrite(Command):
     """Find who wrote to EXPRESSION (a variable, or an address) last, before now.
 `seek` leads to the position that is printed."""
@@ -239,6 +269,9 @@ def begin():
     Record("record")
     When("when")
     Seek("seek")
+    Run("run")
+    Start("start")
+    Starti("starti")
     LastWrite("last-write")
     Checkpoint("checkpoint")
     Restart("restart")

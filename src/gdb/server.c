@@ -264,7 +264,7 @@ int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
 	g->t = t;
 	g->process = p;
 	g->first_rsp = g->registers.gpr[4];
-	regs_layout_here(g->registers.xsave_len, &layout);
+	regs_layout_here(&layout);
 	regs_init(&g->regs, &layout);
 	g->is_away = g->is_stopped = false;
 	g->general = g->mover = g->api->f_selected(t);

@@ -143,6 +143,11 @@ START_TEST(gdb_threads_have_their_recorded_ids)
 	IS("Hx", "E16");
 	HAS("qXfer:threads:read::0,1000",
 	    "<thread id=\"p64.65\">at 1:20 of 1:20</thread>");
+	begin("1:7");
+	HAS("qXfer:threads:read::0,1000",
+	    "<thread id=\"65\">at 1:7 of 1:20</thread>"
+	    "<thread id=\"66\">at 2:5 of 2:20</thread>");
+	ck_assert_str_eq(monitor("when"), "1:7\n");
 }
 END_TEST
 
