@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 101
+plan 104
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -239,6 +239,13 @@ is "--ring: the recording is whole" "$(json ring.hark complete)" True
 ok "and small" test "$(json ring.hark thread_bytes)" -le 45000
 ok "but not empty" test "$(json ring.hark key_frames)" -gt 0
 like "and replays" "$(verified ring.hark)" "$GOOD"
+
+hark record -q --ring 4M -o big.hark -- \
+	dd if=/dev/urandom of=/dev/null bs=64K count=2000 2>/dev/null
+ok "--ring: much that is read at a time does not push everything out" test \
+	"$(json big.hark thread_bytes)" -ge 500000
+ok "nor does it become more" test "$(json big.hark thread_bytes)" -le 4300000
+like "it replays" "$(verified big.hark)" "$GOOD"
 
 # -- Nobody reads --
 
