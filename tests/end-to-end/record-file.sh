@@ -202,7 +202,7 @@ for i in 1 2 3 4 5 6; do
 	"$HARK" record -q -o orphan$i.hark -- bash -c \
 		'for i in {1..60000}; do :; done; echo alive >alive' &
 	pid=$!
-	sleep 0.$((2 * i))
+	sleep 0.$((i + 1))
 	kill -9 $pid
 	wait $pid
 	for _ in {1..100}; do
@@ -210,7 +210,10 @@ for i in 1 2 3 4 5 6; do
 		sleep 0.1
 	done
 	v=$(verified orphan$i.hark)
-	[[ $v =~ $GOOD && $(cat alive) = alive ]] || all="no. $i: $v"
+	# Of a short life nothing may have been written yet.
+	[[ $i -le 3 && $v = *' cut off before its first key frame' ]] ||
+		[[ $v =~ $GOOD ]] || all="no. $i: $v"
+	[ "$(cat alive)" = alive ] || all="no. $i: dead"
 done 2>/dev/null
 is "hark is killed: programs go on, and what is written replays" "$all" yes
 "$HARK" record -q -o int.hark bash -c 'trap "echo got; exit 9" USR1
