@@ -69,6 +69,7 @@ struct gdb {
 	struct regs regs;
 	struct hark_registers registers;
 	struct gdb_stop *stops; /* owned list */
+	unsigned n_asked;	/* conditions */
 	uint32_t call_stops[64], signal_stops[GDB_SIGNALS];
 	unsigned n_call_stops;
 	unsigned thread_next; /* of qsThreadInfo */

@@ -7,6 +7,7 @@
 import os
 import re
 import sys
+import time
 
 import gdb
 
@@ -19,7 +20,16 @@ def quietly(command):
 
 
 def monitor(words):
-    return gdb.execute("monitor " + words, to_string=True).strip()
+    """What the server says. Ctrl-C makes gdb forget that it waits for it, but
+    the answer comes nevertheless: it is passed over."""
+    try:
+        return gdb.execute("monitor " + words, to_string=True).strip()
+    except KeyboardInterrupt:
+        word = f"here-{time.monotonic_ns()}"
+        for _ in range(20):
+            if quietly("monitor echo " + word).strip() == word:
+                break
+        raise gdb.GdbError("hark: interrupted") from None
 
 
 def answer(words):

@@ -184,6 +184,12 @@ static void do_progress(const struct command *c)
 	do_switch(c, &c->g->shows_progress, "on", "off");
 }
 
+/* So that a client that gave up an answer can find its feet again. */
+static void do_echo(const struct command *c)
+{
+	doc_text(c->out, "%s\n", c->n == 2 ? c->words[1] : "");
+}
+
 static void do_help(const struct command *c);
 
 static const struct {
@@ -201,6 +207,7 @@ static const struct {
     {"unknown", do_unknown,
      "unknown zero|error: how memory reads that is not known"},
     {"progress", do_progress, "progress on|off: say how far a search is"},
+    {"echo", do_echo, "echo WORD: says it"},
     {"help", do_help, "help: this"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -3,7 +3,7 @@
 # hark back and hark gdbserver: real gdb sessions in recordings, forwards and
 # backwards.  What gdb says is held against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 114
+plan 121
 
 SRC=$ROOT/tests/end-to-end
 LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
@@ -253,5 +253,27 @@ for n in 1 2; do
 done
 kill "$server"
 wait "$server" 2>/dev/null
+
+"$HARK" gdbserver pie.hark --listen 127.0.0.1:0 --at start >other 2>other.err &
+server=$!
+for ((i = 0; i < 100; i++)); do
+	[ -s other ] && break
+	sleep 0.1
+done
+out=$(timeout 60 lldb -b -o 'file ./pie' -o "gdb-remote $(cat other)" \
+	-o 'b add' -o c -o bt -o finish -o n -o 'p total' 2>&1)
+like "lldb goes forward, too" "$out" 'frame #0: .*add\(a=0, b=1\)'
+like "and sees values" "$out" '\(int\) \$[0-9] = 1'
+wait "$server" 2>/dev/null
 try hark gdbserver pie.hark --listen nonsense
 is "nonsense is not listened at" "$status" 125
+
+# -- A person at the terminal --
+gcc -g -O1 -std=gnu17 "$SRC/back_long.c" -o long
+"$HARK" record -q -o long.hark -- ./long >/dev/null
+out=$(timeout 200 python3 "$SRC/back_terminal.py" "$HARK" long.hark)
+like "Ctrl-C ends a search at once" "$out" 'run late 0\.[01][0-9] SIGINT'
+like "and one with a condition" "$out" 'condition late 0\.[01][0-9] SIGINT'
+like "and a question" "$out" 'ask 0\.[01][0-9] interrupted'
+is "after it everything goes on" "$(grep -c '^when yes' <<<"$out")" 2
+like "and ends well" "$out" 'status 0'
