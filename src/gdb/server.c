@@ -190,7 +190,8 @@ static void greet(struct gdb *g, int fd)
 {
 	g->fd = fd;
 	g->no_acks = g->is_extended = g->is_over = g->is_mute = false;
-	g->multiprocess = g->shows_progress = g->unknown_is_zero = false;
+	g->multiprocess = g->shows_progress = false;
+	g->unknown = GDB_UNKNOWN_ERROR;
 	g->is_away = false;
 	g->bytes_at = g->bytes_end = 0;
 	packet_reader_init(&g->in);
