@@ -104,21 +104,42 @@ static void set_initial(struct hark_registers *r)
 	}
 }
 
-static void note_xstate(struct core_notes *n, struct hark_registers *r)
+/* Debuggers take the places of AVX-512's parts for granted: those that Intel's
+ * processors have, behind a gap. AMD's have them without it. Of what is
+ * behind, or elsewhere, nothing is told. */
+static uint32_t to_usual_places(struct hark_registers *r)
 {
-	uint64_t xcr0 = r->xstate_bv | 3;
+	enum { K = 832, ZMM_HIGH = 896, ZMM_16 = 1408, AMD_END = 2432 };
+	enum { K_TO = 1088, ZMM_HIGH_TO = 1152, ZMM_16_TO = 1664 };
 	uint32_t len = r->xsave_len;
 
-	if (len > sizeof r->xsave)
-		len = sizeof r->xsave;
+	if (len >= AVX512_END)
+		return AVX512_END;
+	if (len < AMD_END)
+		return len >= AVX_END ? AVX_END : XSAVE_MIN;
+	memmove(r->xsave + ZMM_16_TO, r->xsave + ZMM_16, 1024);
+	memmove(r->xsave + ZMM_HIGH_TO, r->xsave + ZMM_HIGH, 512);
+	memmove(r->xsave + K_TO, r->xsave + K, 64);
+	memset(r->xsave + K, 0, K_TO - K);
+	return AVX512_END;
+}
+
+static void note_xstate(struct core_notes *n, struct hark_registers *r)
+{
+	uint64_t xcr0 = 3, bv;
+	uint32_t len;
+
 	set_initial(r);
 	note(n, "CORE", NT_FPREGSET, r->xsave, FX_LEN);
-	if (len < XSAVE_MIN)
+	if (r->xsave_len < XSAVE_MIN)
 		return;
+	len = to_usual_places(r);
 	xcr0 |= len >= AVX_END ? 4 : 0;
 	xcr0 |= len >= AVX512_END ? 0xe0 : 0;
+	bv = r->xstate_bv & xcr0;
 	memcpy(r->xsave + XCR0_AT, &xcr0, sizeof xcr0);
-	memcpy(r->xsave + XSTATE_BV_AT, &r->xstate_bv, sizeof r->xstate_bv);
+	memset(r->xsave + XSTATE_BV_AT, 0, XSAVE_MIN - XSTATE_BV_AT);
+	memcpy(r->xsave + XSTATE_BV_AT, &bv, sizeof bv);
 	note(n, "LINUX", NT_X86_XSTATE, r->xsave, len);
 }
 

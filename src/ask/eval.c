@@ -274,19 +274,16 @@ static bool local(const struct eval *e, const char *name, struct value *out)
 	return false;
 }
 
-static bool global(const struct eval *e, const char *name, struct value *out)
+/* In the program before its libraries. */
+static bool global_of(const struct eval *e, const char *name,
+		      enum vars_which which, struct value *out)
 {
-	const struct space_module *here = e->u->frame[e->frame].module;
 	struct var v;
 
-	if (here != NULL && vars_global(here->file, name, &v, NULL) == 0) {
-		eval_var(e, &v, e->frame, here, out);
-		return true;
-	}
 	for (size_t i = 0; i < space_count(e->space); i++) {
 		const struct space_module *m = space_get(e->space, i);
 
-		if (vars_global(m->file, name, &v, NULL) < 0)
+		if (vars_global_in(m->file, name, which, 0, &v, NULL) < 0)
 			continue;
 		eval_var(e, &v, e->frame, m, out);
 		return true;
@@ -294,13 +291,48 @@ static bool global(const struct eval *e, const char *name, struct value *out)
 	return false;
 }
 
+/* Of the same source file, then what all can see, then any. */
+static bool global(const struct eval *e, const char *name, struct value *out)
+{
+	const struct unwind_frame *f = &e->u->frame[e->frame];
+	struct var v;
+
+	if (f->module != NULL &&
+	    vars_global_in(f->module->file, name, VARS_OF_UNIT,
+			   f->pc - f->is_return - f->module->bias, &v,
+			   NULL) == 0) {
+		eval_var(e, &v, e->frame, f->module, out);
+		return true;
+	}
+	return global_of(e, name, VARS_EXTERNAL, out) ||
+	       global_of(e, name, VARS_ALL, out);
+}
+
 /* -- Steps -- */
+
+/* An array is a pointer to its first element. */
+static bool first_element(struct value *v)
+{
+	struct type_facts facts, of;
+
+	if (!v->is_typed || v->bit_size != 0)
+		return false;
+	type_look(v->type, &facts);
+	if (facts.kind != TYPE_ARRAY)
+		return false;
+	type_look(facts.target, &of);
+	v->type = facts.target;
+	v->len = of.size;
+	return true;
+}
 
 static int deref(struct parse *p, struct value *v, const char *from)
 {
 	struct type_facts facts;
 	int64_t addr;
 
+	if (first_element(v))
+		return 0;
 	if (eval_number(p->e, v, &addr) < 0)
 		return refuse(p, from, (size_t)(p->at - from),
 			      "is no pointer, or is not known at this moment");

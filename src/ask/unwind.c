@@ -206,10 +206,15 @@ static int expr_tls(void *ctx, uint64_t offset, uint64_t *out)
 {
 	const struct unwind_context *c = ctx;
 	const struct space_module *m = c->module;
-	uint64_t len, align;
+	uint64_t from, len, align;
 
 	if (m == NULL || !m->is_program ||
-	    !image_file_tls(m->file, &len, &align))
+	    !image_file_tls(m->file, &from, &len, &align))
+		return -1;
+	/* gcc has the address instead in split debug information. */
+	if (offset >= len && offset >= from)
+		offset -= from;
+	if (offset >= len)
 		return -1;
 	if (align > 1)
 		len = (len + align - 1) / align * align;

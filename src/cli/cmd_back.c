@@ -59,7 +59,7 @@ static void catch_signals(void)
 /* A descriptor that gdb inherits, with what it is to run. */
 static int make_script(void)
 {
-	size_t len = (size_t)(gdb_init_end - gdb_init), done = 0;
+	size_t len = (uintptr_t)gdb_init_end - (uintptr_t)gdb_init, done = 0;
 	int fd = memfd_create("hark.py", 0);
 
 	while (fd >= 0 && done < len) {

@@ -53,7 +53,7 @@ static int serve(struct gdb *g, const char *where, int keeps)
 int cmd_gdbserver(const struct cli_args *args)
 {
 	struct journey_wish wish;
-	struct journey *t;
+	struct journey *t = NULL;
 	int status = journey_parse(args, "gdbserver", &wish);
 
 	if (status != CLI_OK)

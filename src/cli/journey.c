@@ -116,12 +116,12 @@ static int open_gdb(struct journey *t, const struct journey_wish *wish,
 	    .api = &gdb_api,
 	    .recording = t->recording,
 	    .at = journey_value(wish, "at"),
-	    .interrupt = interrupt,
 	};
 
 	if (p == NULL)
 		return say_processes(t->recording, text);
 	g.process = p->number;
+	g.interrupt = interrupt;
 	if (gdb_new(&g, &t->gdb, &err) < 0)
 		return fail(&err);
 	fmt_text(t->title, sizeof t->title, "hark: %s, pid %u%s%s", p->command,

@@ -335,19 +335,12 @@ int space_still(const struct block *b)
 
 /* -- Life ------------------------------------------------------------------ */
 
-static void take_maps(struct engine *e)
+static void take_some(struct engine *e, const struct wire_map *map, uint32_t n)
 {
 	enum { STACK_MAY_GROW = 8 << 20 };
-	struct wire_maps *m;
 
-	if (!e->channel)
-		return;
-	m = wire_maps_of(e->channel);
-	if (m->incomplete)
-		space_share(e, 0, ~0ull);
-	for (uint32_t i = 0; i < m->n && i < WIRE_MAPS_MAX; i++) {
-		struct range r = {m->map[i].start, m->map[i].end,
-				  m->map[i].flags};
+	for (uint32_t i = 0; i < n; i++) {
+		struct range r = {map[i].start, map[i].end, map[i].flags};
 
 		if (r.flags & WIRE_MAP_SHARED)
 			space_share(e, r.start, r.end);
@@ -357,6 +350,23 @@ static void take_maps(struct engine *e)
 			r.start -= STACK_MAY_GROW;
 		add_range(e->space, r);
 	}
+}
+
+static void take_maps(struct engine *e)
+{
+	struct wire_maps *m;
+	struct wire_map *more;
+
+	if (!e->channel)
+		return;
+	m = wire_maps_of(e->channel);
+	more = (void *)((uint8_t *)e->channel + m->more_at);
+	if (m->incomplete)
+		space_share(e, 0, ~0ull);
+	take_some(e, m->map, m->n);
+	take_some(e, more, m->n_more);
+	for (uint32_t i = 0; i < m->n_more; i++)
+		more[i] = (struct wire_map){0};
 }
 
 int space_start(struct engine *e)

@@ -109,7 +109,7 @@ int gdb_progress(void *ctx, uint64_t done, uint64_t total)
 	struct gdb *g = ctx;
 
 	show(g, done, total);
-	if (!is_called_off(g))
+	if (!g->is_interrupted && !is_called_off(g))
 		return 0;
 	g->is_interrupted = true;
 	return 1;

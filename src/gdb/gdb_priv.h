@@ -25,6 +25,13 @@ enum {
 	GDB_SIGNALS = 65, /* Linux's, from 1 */
 };
 
+/* How bytes read that are not known. */
+enum gdb_unknown {
+	GDB_UNKNOWN_ERROR, /* not at all */
+	GDB_UNKNOWN_MARK,  /* beside known ones as '?' */
+	GDB_UNKNOWN_ZERO,  /* wherever something is mapped as 0 */
+};
+
 struct gdb_file {
 	bool is_open;
 	const uint8_t *bytes; /* borrowed: of a module, or of doc */
@@ -52,7 +59,8 @@ struct gdb {
 	bool no_acks, is_extended, is_over, is_mute, multiprocess;
 	bool is_away;  /* killed or detached; run brings it back */
 	bool is_asked; /* a question, not a movement, takes its time */
-	bool shows_progress, unknown_is_zero;
+	bool shows_progress;
+	enum gdb_unknown unknown;
 	int64_t shown_ms; /* when progress was shown last */
 	struct packet_reader in;
 	uint8_t bytes[4096]; /* received, but not looked at yet */
@@ -69,6 +77,7 @@ struct gdb {
 	struct regs regs;
 	struct hark_registers registers;
 	struct gdb_stop *stops; /* owned list */
+	unsigned n_asked;	/* conditions */
 	uint32_t call_stops[64], signal_stops[GDB_SIGNALS];
 	unsigned n_call_stops;
 	unsigned thread_next; /* of qsThreadInfo */

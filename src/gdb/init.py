@@ -7,6 +7,7 @@
 import os
 import re
 import sys
+import time
 
 import gdb
 
@@ -19,7 +20,16 @@ def quietly(command):
 
 
 def monitor(words):
-    return gdb.execute("monitor " + words, to_string=True).strip()
+    """What the server says. Ctrl-C makes gdb forget that it waits for it, but
+    the answer comes nevertheless: it is passed over."""
+    try:
+        return gdb.execute("monitor " + words, to_string=True).strip()
+    except KeyboardInterrupt:
+        word = f"here-{time.monotonic_ns()}"
+        for _ in range(20):
+            if quietly("monitor echo " + word).strip() == word:
+                break
+        raise gdb.GdbError("hark: interrupted") from None
 
 
 def answer(words):
@@ -92,6 +102,53 @@ class Seek(Command):
         go(words.strip())
 
 
+class Run(Command):
+    """Begin anew, at the start of the recording, and go on from there."""
+
+    def invoke(self, words, from_tty):
+        if words.strip():
+            raise gdb.GdbError("hark: the program has the arguments that it "
+                               "was recorded with.")
+        self.begin()
+        gdb.execute("continue", from_tty)
+
+    @staticmethod
+    def begin():
+        go("start", False)
+
+
+class Start(Run):
+    """Begin anew, and stop in main."""
+
+    def begin(self):
+        gdb.execute("tbreak main")
+        go("start", False)
+
+
+class Starti(Command):
+    """Go to the start of the recording."""
+
+    def invoke(self, words, from_tty):
+        go("start")
+
+
+def place_of(words):
+    """Address and size of what an expression means, or points to."""
+    if not words.strip():
+        raise gdb.GdbError("Of what? A variable or an address, please.")
+    value = gdb.parse_and_eval(words)
+    if value.address is not None:
+        return int(value.address), value.type.sizeof
+    kind = value.type.strip_typedefs()
+    if kind.code == gdb.TYPE_CODE_PTR:
+        target = kind.target().strip_typedefs()
+        is_void = target.code == gdb.TYPE_CODE_VOID
+        return int(value), 1 if is_void else max(1, target.sizeof)
+    if kind.code == gdb.TYPE_CODE_INT:
+        return int(value), 1
+    raise gdb.GdbError(f"{words} is not in memory.")
+
+
 class LastWrite(Command):
     """Find who wrote to EXPRESSION (a variable, or an address) last, before now.
 `seek` leads to the position that is printed."""
@@ -99,9 +156,7 @@ class LastWrite(Command):
     completes = gdb.COMPLETE_EXPRESSION
 
     def invoke(self, words, from_tty):
-        if not words.strip():
-            raise gdb.GdbError("last-write to what? A variable or an address.")
-        address, size = self.place(words)
+        address, size = place_of(words)
         text = answer(f"last-write {address:#x} {size}")
         found = re.match(r"(\S+) pc (0x[0-9a-f]+) (.*)", text, re.S)
         if not found:
@@ -109,20 +164,6 @@ class LastWrite(Command):
             return
         at, pc, rest = found.groups()
         print(f"{at} {self.where(int(pc, 16))} {rest}")
-
-    @staticmethod
-    def place(words):
-        value = gdb.parse_and_eval(words)
-        if value.address is not None:
-            return int(value.address), value.type.sizeof
-        kind = value.type.strip_typedefs()
-        if kind.code == gdb.TYPE_CODE_PTR:
-            target = kind.target().strip_typedefs()
-            is_void = target.code == gdb.TYPE_CODE_VOID
-            return int(value), 1 if is_void else max(1, target.sizeof)
-        if kind.code == gdb.TYPE_CODE_INT:
-            return int(value), 1
-        raise gdb.GdbError(f"{words} is not in memory.")
 
     @staticmethod
     def where(pc):
@@ -193,12 +234,62 @@ def checkpoint_number(words):
     return number
 
 
+class Unknown(Command):
+    """Say how bytes read that the program never touched: unknown error|mark|zero.
+They are not in the recording. With `mark` (the default) they read as '?'
+(0x3f) if others of the same value are known, and cannot be accessed otherwise;
+with `error` they never can; with `zero` they are made up. `known EXPRESSION`
+says which they are."""
+
+    kind = gdb.COMMAND_DATA
+
+    def invoke(self, words, from_tty):
+        text = answer("unknown " + words)
+        if text:
+            print(text)
+        forget()
+
+
+class Known(Command):
+    """Print the bytes of EXPRESSION, with ?? for those that are not known."""
+
+    kind = gdb.COMMAND_DATA
+    completes = gdb.COMPLETE_EXPRESSION
+
+    def invoke(self, words, from_tty):
+        address, size = place_of(words)
+        print(answer(f"known {address:#x} {min(size, 4096)}"))
+
+
 class Record(Command):
     """gdb's own recording is of no use here: all of this is recorded."""
 
     def invoke(self, words, from_tty):
         raise gdb.GdbError("hark: this is a recording already; reverse-step, "
                            "reverse-continue and seek go back in it.")
+
+
+# -- What gdb loads by itself only for files of this machine --
+
+printers = set()
+
+
+def load_printers(event):
+    """Pretty-printers that are installed here, for a library of the
+    recording."""
+    path = event.new_objfile.filename or ""
+    if path.startswith("target:"):
+        path = path[len("target:"):]
+    script = f"{gdb.parameter('data-directory')}/auto-load{path}-gdb.py"
+    if path.startswith("/") and os.path.exists(script) and \
+            script not in printers and gdb.parameter("auto-load python-scripts"):
+        printers.add(script)
+        # libstdc++'s looks for its modules only if gdb itself loads it.
+        with open(script, encoding="utf-8", errors="replace") as f:
+            found = re.search(r"^pythondir = '(/[^']*)'", f.read(), re.M)
+        if found and found.group(1) not in sys.path:
+            sys.path.insert(0, found.group(1))
+        quietly("source " + script)
 
 
 SETTINGS = (
@@ -208,6 +299,8 @@ SETTINGS = (
     "set sysroot target:",  # files are those of the recording
     "set remotetimeout 100000",  # a search may take its time
     "set auto-load libthread-db off",
+    "set stack-cache off",  # reads more than is asked for, and marks it known
+    "set code-cache off",
     "set breakpoint condition-evaluation target",
     # Not the code that finds functions at their first call.
     "skip -rfu ^_dl_runtime_resolve",
@@ -223,7 +316,7 @@ define hook-generate-core-file
 monitor unknown zero
 end
 define hookpost-generate-core-file
-monitor unknown error
+monitor unknown mark
 end
 """
 
@@ -239,16 +332,23 @@ def begin():
     Record("record")
     When("when")
     Seek("seek")
+    Run("run")
+    Start("start")
+    Starti("starti")
     LastWrite("last-write")
+    Unknown("unknown")
+    Known("known")
     Checkpoint("checkpoint")
     Restart("restart")
     InfoCheckpoints("info checkpoints")
     DeleteCheckpoint("delete checkpoint")
     define_hooks()
+    gdb.events.new_objfile.connect(load_printers)
     print(os.environ.get("HARK_BACK_TITLE", "hark"))
     # gdb says itself where it is; what it captures is how it gets its files.
     gdb.execute("target extended-remote " + os.environ["HARK_BACK_SOCKET"],
                 to_string=True)
+    quietly("monitor unknown mark")
     if sys.stdout.isatty():
         quietly("monitor progress on")
 

@@ -1,8 +1,10 @@
 /* gdb/memory.c - packets about memory.
  *
  * What is not known is not guessed: a range is answered up to its first byte
- * that is unknown, and refused if that is its first. Only while a core file is
- * written does the rest of a mapping read as zeros (monitor unknown zero). */
+ * that is unknown, and refused if that is its first. But gdb shows nothing of
+ * a structure with such a byte in it, be it padding; a client may wish for
+ * marks instead (monitor unknown mark), which nobody takes for values. While a
+ * core file is written the rest of a mapping reads as zeros. */
 #include "gdb/gdb_priv.h"
 
 #include <string.h>
@@ -29,25 +31,39 @@ int gdb_read(struct gdb *g, uint64_t address, void *out, size_t len)
 	return 0;
 }
 
+static int is_filled(struct gdb *g, uint64_t address, size_t n_known)
+{
+	switch (g->unknown) {
+	case GDB_UNKNOWN_MARK:
+		return n_known > 0;
+	case GDB_UNKNOWN_ZERO:
+		return gdb_mapping_at(g, address) != NULL;
+	case GDB_UNKNOWN_ERROR:
+		break;
+	}
+	return 0;
+}
+
 /* How many bytes from the first one on can be told. */
 static size_t read_some(struct gdb *g, uint64_t address, size_t len,
 			uint8_t *out)
 {
 	static uint8_t known[READ_MAX];
+	uint8_t fill = g->unknown == GDB_UNKNOWN_MARK ? '?' : 0;
 	size_t n;
 
 	memset(known, 0, len);
-	memset(out, 0, len);
 	n = g->api->f_read(g->t, address, len, out, known, NULL);
 	if (n >= len)
 		return len;
+	if (is_filled(g, address, n)) {
+		for (size_t i = 0; i < len; i++)
+			out[i] = known[i] ? out[i] : fill;
+		return len;
+	}
 	for (n = 0; n < len && known[n]; n++)
 		;
-	if (!g->unknown_is_zero || gdb_mapping_at(g, address) == NULL)
-		return n;
-	for (size_t i = 0; i < len; i++)
-		out[i] = known[i] ? out[i] : 0;
-	return len;
+	return n;
 }
 
 void on_memory(struct gdb *g, struct words *w)

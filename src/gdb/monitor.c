@@ -162,26 +162,67 @@ static void do_processes(const struct command *c)
 	}
 }
 
-static void do_switch(const struct command *c, bool *flag, const char *on,
-		      const char *off)
+static void do_progress(const struct command *c)
 {
-	if (c->n == 2 && strcmp(c->words[1], on) == 0)
-		*flag = true;
-	else if (c->n == 2 && strcmp(c->words[1], off) == 0)
-		*flag = false;
+	if (c->n == 2 && strcmp(c->words[1], "on") == 0)
+		c->g->shows_progress = true;
+	else if (c->n == 2 && strcmp(c->words[1], "off") == 0)
+		c->g->shows_progress = false;
 	else
-		doc_text(c->out, "hark: %s takes %s or %s\n", c->words[0], on,
-			 off);
+		doc_text(c->out, "hark: progress takes on or off\n");
 }
 
 static void do_unknown(const struct command *c)
 {
-	do_switch(c, &c->g->unknown_is_zero, "zero", "error");
+	static const char *const words[] = {
+	    [GDB_UNKNOWN_ERROR] = "error",
+	    [GDB_UNKNOWN_MARK] = "mark",
+	    [GDB_UNKNOWN_ZERO] = "zero",
+	};
+
+	for (unsigned i = 0; c->n == 2 && i < 3; i++)
+		if (strcmp(c->words[1], words[i]) == 0) {
+			c->g->unknown = (enum gdb_unknown)i;
+			return;
+		}
+	if (c->n == 1)
+		doc_text(c->out, "%s\n", words[c->g->unknown]);
+	else
+		doc_text(c->out, "hark: unknown takes error, mark or zero\n");
 }
 
-static void do_progress(const struct command *c)
+/* Bytes, those that are not known as ??. */
+static void do_known(const struct command *c)
 {
-	do_switch(c, &c->g->shows_progress, "on", "off");
+	enum { BYTES_MAX = 4096, A_LINE = 16 };
+	static uint8_t bytes[BYTES_MAX], known[BYTES_MAX];
+	uint64_t address, len = A_LINE;
+
+	if (c->n < 2 || c->n > 3 || parse_number(c->words[1], &address) < 0 ||
+	    (c->n == 3 && parse_number(c->words[2], &len) < 0) ||
+	    len > BYTES_MAX) {
+		doc_text(c->out, "hark: known takes an address and a length, "
+				 "of at most 4096\n");
+		return;
+	}
+	memset(known, 0, sizeof known);
+	c->g->api->f_read(c->g->t, address, (size_t)len, bytes, known, NULL);
+	for (unsigned i = 0; i < len; i++) {
+		if (i % A_LINE == 0)
+			doc_text(c->out, "%s0x%llx:", i == 0 ? "" : "\n",
+				 (unsigned long long)(address + i));
+		if (known[i])
+			doc_text(c->out, " %02x", bytes[i]);
+		else
+			doc_text(c->out, " ??");
+	}
+	doc_text(c->out, "\n");
+}
+
+/* So that a client that gave up an answer can find its feet again. */
+static void do_echo(const struct command *c)
+{
+	doc_text(c->out, "%s\n", c->n == 2 ? c->words[1] : "");
 }
 
 static void do_help(const struct command *c);
@@ -198,9 +239,13 @@ static const struct {
      "last-write ADDRESS [LENGTH]: who wrote there last, before now"},
     {"threads", do_threads, "threads: all, living or not"},
     {"processes", do_processes, "processes: all of the recording"},
+    {"known", do_known,
+     "known ADDRESS [LENGTH]: bytes, with ?? for those that are not known"},
     {"unknown", do_unknown,
-     "unknown zero|error: how memory reads that is not known"},
+     "unknown error|mark|zero: how bytes read that are not known (mark: as '?' "
+     "beside known ones)"},
     {"progress", do_progress, "progress on|off: say how far a search is"},
+    {"echo", do_echo, "echo WORD: says it"},
     {"help", do_help, "help: this"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

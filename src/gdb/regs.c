@@ -116,25 +116,35 @@ static const struct {
 
 /* -- Which there are -- */
 
-static uint32_t component(unsigned number, uint32_t xsave_len)
+/* Those that the kernel lets programs use; a bit each. */
+static uint64_t components_here(void)
+{
+	unsigned a, b, c, d, low, high;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 ||
+	    __get_cpuid_max(0, NULL) < 0xd)
+		return 0;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return (uint64_t)high << 32 | low;
+}
+
+static uint32_t component(unsigned number)
 {
 	unsigned size, offset, c, d;
 
-	if (__get_cpuid_max(0, NULL) < 0xd)
+	if ((components_here() >> number & 1) == 0)
 		return 0;
 	__cpuid_count(0xd, number, size, offset, c, d);
-	return size != 0 && offset <= xsave_len && size <= xsave_len - offset
-		   ? offset
-		   : 0;
+	return size != 0 ? offset : 0;
 }
 
-void regs_layout_here(uint32_t xsave_len, struct regs_layout *out)
+void regs_layout_here(struct regs_layout *out)
 {
-	out->avx = component(2, xsave_len);
-	out->opmask = component(5, xsave_len);
-	out->zmm_low = component(6, xsave_len);
-	out->zmm_high = component(7, xsave_len);
-	out->pkru = component(9, xsave_len);
+	out->avx = component(2);
+	out->opmask = component(5);
+	out->zmm_low = component(6);
+	out->zmm_high = component(7);
+	out->pkru = component(9);
 	if (out->avx == 0 || out->opmask == 0 || out->zmm_low == 0)
 		out->zmm_high = 0; /* gdb wants all, or none */
 }

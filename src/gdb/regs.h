@@ -1,8 +1,8 @@
 /* gdb/regs.h - registers as gdb numbers and describes them.
  *
  * One table of rows says which registers there are; from it come the target
- * description (target.xml) and what packets carry. Parts that the recorded
- * processor did not have (AVX, AVX-512, PKRU) are left out of both. Pure. */
+ * description (target.xml) and what packets carry. Parts that the processor
+ * does not have (AVX, AVX-512, PKRU) are left out of both. Pure. */
 #ifndef GDB_REGS_H
 #define GDB_REGS_H
 
@@ -21,8 +21,9 @@ enum {
 struct regs_layout {
 	uint32_t avx, opmask, zmm_low, zmm_high, pkru;
 };
-/* As this processor has them, of an area of that length. */
-void regs_layout_here(uint32_t xsave_len, struct regs_layout *out);
+/* As this processor has them: a recording can only be replayed where nothing
+ * is missing that it used. */
+void regs_layout_here(struct regs_layout *out);
 
 struct regs_row; /* of the table */
 struct regs {

@@ -190,7 +190,8 @@ static void greet(struct gdb *g, int fd)
 {
 	g->fd = fd;
 	g->no_acks = g->is_extended = g->is_over = g->is_mute = false;
-	g->multiprocess = g->shows_progress = g->unknown_is_zero = false;
+	g->multiprocess = g->shows_progress = false;
+	g->unknown = GDB_UNKNOWN_ERROR;
 	g->is_away = false;
 	g->bytes_at = g->bytes_end = 0;
 	packet_reader_init(&g->in);
@@ -264,7 +265,7 @@ int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
 	g->t = t;
 	g->process = p;
 	g->first_rsp = g->registers.gpr[4];
-	regs_layout_here(g->registers.xsave_len, &layout);
+	regs_layout_here(&layout);
 	regs_init(&g->regs, &layout);
 	g->is_away = g->is_stopped = false;
 	g->general = g->mover = g->api->f_selected(t);

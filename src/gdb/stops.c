@@ -84,12 +84,17 @@ static int holds(struct gdb_stop *s)
 	return 0;
 }
 
+/* Between many that do not hold, too, an interrupt is heard; it stops here. */
 static int condition(void *ctx, struct hark_timeline *t)
 {
+	enum { OFTEN = 256 };
 	struct gdb_stop *s = ctx;
 	struct hark_timeline *usual = s->g->t;
 	int is_met;
 
+	if (s->g->is_interrupted ||
+	    (++s->g->n_asked % OFTEN == 0 && gdb_progress(s->g, 0, 0)))
+		return 1;
 	s->g->t = t;
 	is_met = holds(s);
 	s->g->t = usual;

@@ -141,22 +141,27 @@ void on_first_threads(struct gdb *g, struct words *w)
 
 /* -- What a person sees of a thread -- */
 
-static void put_text(struct gdb *g, const struct hark_thread *t,
-		     struct doc *out)
+/* Where another thread is, is known of the one that moves: so each is chosen
+ * for a moment, and in the end all is as it was. */
+static void put_text(struct gdb *g, uint32_t number, struct doc *out)
 {
-	char last[64];
+	const struct hark_thread *t = gdb_thread(g, number);
+	struct hark_position was = g->api->f_where(g->t), at = was;
+	char text[64];
 
-	g->api->f_position_text(&t->last, last, sizeof last);
-	if (t->number == g->api->f_selected(g->t)) {
-		struct hark_position at = g->api->f_where(g->t);
-		char here[64];
+	if (number != g->api->f_selected(g->t)) {
+		int rc = g->api->f_select(g->t, number, NULL);
 
-		g->api->f_position_text(&at, here, sizeof here);
-		doc_text(out, "at %s of ", here);
-	} else {
-		doc_text(out, "thread %u, ends at ", t->number);
+		at = g->api->f_where(g->t);
+		if (g->api->f_seek(g->t, &was, NULL) < 0 || rc < 0) {
+			doc_text(out, "thread %u", number);
+			return;
+		}
 	}
-	doc_text(out, "%s", last);
+	g->api->f_position_text(&at, text, sizeof text);
+	doc_text(out, "at %s", text);
+	g->api->f_position_text(&t->last, text, sizeof text);
+	doc_text(out, " of %s", text);
 }
 
 void on_thread_text(struct gdb *g, struct words *w)
@@ -171,7 +176,7 @@ void on_thread_text(struct gdb *g, struct words *w)
 		gdb_fail(g, GDB_EINVAL);
 		return;
 	}
-	put_text(g, gdb_thread(g, number), &text);
+	put_text(g, number, &text);
 	packet_hex(&g->out, text.at, text.n);
 	doc_free(&text);
 }
@@ -188,7 +193,7 @@ void gdb_threads_xml(struct gdb *g, struct doc *out)
 			continue;
 		gdb_thread_id(g, t->number, id);
 		doc_text(out, "<thread id=\"%s\">", id);
-		put_text(g, t, out);
+		put_text(g, t->number, out);
 		doc_text(out, "</thread>");
 	}
 	doc_text(out, "</threads>");

@@ -323,12 +323,14 @@ bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high)
 	return true;
 }
 
-bool image_file_tls(const struct image_file *f, uint64_t *len, uint64_t *align)
+bool image_file_tls(const struct image_file *f, uint64_t *addr, uint64_t *len,
+		    uint64_t *align)
 {
 	const Elf64_Phdr *ph = elf_segment(f->elf, NULL, PT_TLS);
 
 	if (ph == NULL)
 		return false;
+	*addr = ph->p_vaddr;
 	*len = ph->p_memsz;
 	*align = ph->p_align;
 	return true;

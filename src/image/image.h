@@ -61,8 +61,10 @@ bool image_file_bias(const struct image_file *f, uint64_t start,
 		     uint64_t offset, uint64_t *bias);
 /* Link-time addresses of all that is loaded of it; false if nothing is. */
 bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high);
-/* Its block of thread-local storage; false if it has none. */
-bool image_file_tls(const struct image_file *f, uint64_t *len, uint64_t *align);
+/* Its block of thread-local storage, and the link-time address of what it is
+ * made from; false if it has none. */
+bool image_file_tls(const struct image_file *f, uint64_t *addr, uint64_t *len,
+		    uint64_t *align);
 
 /* The bytes that this file has made hark allocate so far. */
 uint64_t image_file_memory(const struct image_file *f);

@@ -69,12 +69,12 @@ static void complete(struct dw_entry *e)
 	struct dw_entry to;
 	size_t left;
 
-	if (v.class == DWARF_NONE)
-		return;
 	if (dw_entry_follow(e, AT_SIGNATURE, &to)) {
 		*e = to;
 		return;
 	}
+	if (v.class == DWARF_NONE)
+		return;
 	name = dw_entry_name(e);
 	names = name != NULL ? dw_names_of(e->u->d->file->dwarf, NULL) : NULL;
 	n = names != NULL ? dw_names_find(names, name, &left) : NULL;

@@ -22,6 +22,7 @@ static struct dw *begin(struct image_file *f, struct hark_err *err)
 static void var_of(const struct dw_entry *e, uint64_t function, struct var *out)
 {
 	struct dw_value v = dw_entry_seek(e, AT_ARTIFICIAL, NULL);
+	struct dw_value x = dw_entry_seek(e, AT_EXTERNAL, NULL);
 
 	*out =
 	    (struct var){.name = dw_entry_name(e),
@@ -30,7 +31,8 @@ static void var_of(const struct dw_entry *e, uint64_t function, struct var *out)
 			 .die = e->die,
 			 .function = function,
 			 .is_parameter = e->decl->tag == TAG_FORMAL_PARAMETER,
-			 .is_artificial = v.class != DWARF_NONE};
+			 .is_artificial = v.class != DWARF_NONE,
+			 .is_external = x.class != DWARF_NONE};
 }
 
 /* -- Globals -- */
@@ -86,28 +88,77 @@ static const struct dw_name *find_linked(const struct dw_names *all,
 	return NULL;
 }
 
-int vars_global(struct image_file *f, const char *name, struct var *out,
-		struct hark_err *err)
+struct wish {
+	const char *name, *plain; /* whole, and its last part */
+	enum vars_which which;
+	const struct dw_unit *unit; /* NULL: none has the pc */
+};
+
+static bool is_wished(const struct wish *w, const struct dw_name *n,
+		      struct var *out)
+{
+	if (!is_variable(n) || (w->plain != w->name && !is_meant(n, w->name)) ||
+	    found_var(n, out) < 0)
+		return false;
+	switch (w->which) {
+	case VARS_EXTERNAL:
+		return out->is_external;
+	case VARS_OF_UNIT:
+		return w->unit != NULL && n->u == w->unit;
+	default:
+		return true;
+	}
+}
+
+static bool find_wished(const struct dw_names *names, const struct wish *w,
+			struct var *out)
+{
+	const struct dw_name *n;
+	struct var v;
+	size_t left = 0;
+
+	n = dw_names_find(names, w->plain, &left);
+	for (; n != NULL && left > 0 && strcmp(n->name, w->plain) == 0;
+	     left--, n++)
+		if (is_wished(w, n, &v)) {
+			*out = v;
+			return true;
+		}
+	n = strncmp(w->name, "_Z", 2) == 0 ? find_linked(names, w->name) : NULL;
+	if (n == NULL || found_var(n, &v) < 0)
+		return false;
+	*out = v;
+	return true;
+}
+
+int vars_global_in(struct image_file *f, const char *name,
+		   enum vars_which which, uint64_t pc, struct var *out,
+		   struct hark_err *err)
 {
 	struct dw *d = begin(f, err);
 	struct dw_names *names = d != NULL ? dw_names_of(d, err) : NULL;
-	const char *plain = last_part(name);
-	const struct dw_name *n;
-	size_t left = 0;
+	struct wish w = {
+	    .name = name, .plain = last_part(name), .which = which};
+	struct dw_unit *u;
 
 	if (names == NULL)
 		return -1;
-	n = dw_names_find(names, plain, &left);
-	for (; n != NULL && left > 0 && strcmp(n->name, plain) == 0;
-	     left--, n++)
-		if (is_variable(n) && (plain == name || is_meant(n, name)) &&
-		    found_var(n, out) == 0)
-			return 0;
-	n = strncmp(name, "_Z", 2) == 0 ? find_linked(names, name) : NULL;
-	if (n != NULL && found_var(n, out) == 0)
+	if (which == VARS_OF_UNIT) {
+		u = dw_unit_at(d, pc);
+		w.unit = u != NULL ? dw_full(u) : NULL;
+	}
+	if (find_wished(names, &w, out))
 		return 0;
 	return err_set(err, HARK_ENOENT, 0, "%s: no variable '%s'", f->name,
 		       name);
+}
+
+int vars_global(struct image_file *f, const char *name, struct var *out,
+		struct hark_err *err)
+{
+	if (vars_global_in(f, name, VARS_EXTERNAL, 0, out, NULL) == 0)
+		return 0;
+	return vars_global_in(f, name, VARS_ALL, 0, out, err);
 }
 
 int vars_each_global(struct image_file *f, const char *pattern,

@@ -19,12 +19,23 @@ struct var {
 	uint64_t die;	   /* of its entry */
 	uint64_t function; /* entry whose frame it is in; 0: none */
 	bool is_parameter, is_artificial; /* "this" is both */
+	bool is_external;		  /* known beyond its unit */
 };
 
 /* A global, or a static one of a function or class: "count", "shop::count",
- * or as it is linked. Of several the first that is no declaration. */
+ * or as it is linked. Of several the first that others may know, else the
+ * first. */
 int vars_global(struct image_file *f, const char *name, struct var *out,
 		struct hark_err *err);
+/* The same, of some of them only. */
+enum vars_which {
+	VARS_ALL,
+	VARS_EXTERNAL,
+	VARS_OF_UNIT, /* of the source file that the code at pc is from */
+};
+int vars_global_in(struct image_file *f, const char *name,
+		   enum vars_which which, uint64_t pc, struct var *out,
+		   struct hark_err *err);
 /* Those that a pattern of * ? [] matches, until visit returns not 0. */
 int vars_each_global(struct image_file *f, const char *pattern,
 		     int (*visit)(void *ctx, const struct var *v), void *ctx,

@@ -34,6 +34,8 @@ int enter_possible(struct hark_err *err)
 struct listing {
 	struct wire_maps *out;
 	const struct door *door; /* its mappings are not the program's */
+	struct wire_map *more;	 /* for those that find no place there */
+	uint32_t room;
 };
 
 /* What is shared already may become code later, too. */
@@ -51,23 +53,42 @@ static void list_mapping(void *ctx, const struct proc_map *m)
 {
 	const struct listing *l = ctx;
 	struct wire_maps *maps = l->out;
-
 	uint64_t flags = flags_of(l, m);
+	struct wire_map map = {m->start, m->end, flags};
 
 	if (flags == 0 || m->start == l->door->image ||
 	    m->start == l->door->channel)
 		return;
-	if (maps->n == WIRE_MAPS_MAX) {
+	if (maps->n < WIRE_MAPS_MAX)
+		maps->map[maps->n++] = map;
+	else if (maps->n_more < l->room)
+		l->more[maps->n_more++] = map;
+	else
 		maps->incomplete = 1;
+}
+
+/* Those that find no place in the first page lie where the last ring will be,
+ * if anybody ever needs that many. */
+static void find_room(struct listing *l)
+{
+	const struct wire_geometry *g = drain_geometry(l->door->drain);
+	uint8_t *base = drain_base(l->door->drain);
+	uint8_t *at = channel_ring(g, base, g->max_threads - 1).chunks;
+	uint64_t len = (uint64_t)g->ring_chunks * g->chunk_size;
+
+	if (l->door->fresh || g->max_threads < 2)
 		return;
-	}
-	maps->map[maps->n++] = (struct wire_map){m->start, m->end, flags};
+	l->more = (struct wire_map *)at;
+	l->room = (uint32_t)(len / sizeof *l->more);
+	l->out->more_at = (uint64_t)(at - base);
 }
 
 static int tell_maps(const struct door *d, struct hark_err *err)
 {
-	struct listing l = {wire_maps_of(drain_base(d->drain)), d};
+	struct listing l = {.out = wire_maps_of(drain_base(d->drain)),
+			    .door = d};
 
+	find_room(&l);
 	if (proc_mappings(d->pid, d->threads[0].tid, list_mapping, &l) == 0)
 		return 0;
 	return err_set(err, HARK_EDENIED, errno,
@@ -202,15 +223,19 @@ static int refuse_threads(const struct door *d, struct depart_from *orphan,
 		       "process %d runs under hark already", d->pid);
 }
 
-/* Each thread needs a slot, and a ring. */
+/* Each thread needs a slot, and a ring if it is recorded. (Else the first alone
+ * says that it is there; the second is for find_room.) */
 static int plan_channel(struct door *d, const struct wire_geometry *of,
 			struct wire_geometry *out, struct hark_err *err)
 {
-	if (of == NULL)
-		return 0;
-	*out = *of;
+	static const struct wire_geometry plain = {
+	    .max_threads = 2, .ring_chunks = 2, .chunk_size = 1 << 18};
+
+	*out = of != NULL ? *of : plain;
 	out->n_slots = (uint32_t)d->n_threads;
 	d->geometry = out;
+	if (of == NULL)
+		return 0;
 	if (out->n_slots < out->max_threads)
 		return 0;
 	return err_set(err, HARK_EREFUSE, 0,

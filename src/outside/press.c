@@ -455,7 +455,9 @@ static int start_worker(struct press *p, void *(*work)(void *))
 	return e;
 }
 
-/* R2. Files of code are not what the program says: their level is fixed. */
+/* R2. Files of code are not what the program says: their level is fixed. And
+ * what is kept (R4) is the more, the smaller it is: there the usual level is
+ * left only when much waits. */
 struct pressing {
 	int level;
 	unsigned number; /* pace's */
@@ -477,7 +479,7 @@ static struct pressing begin_pressing(struct press *p,
 static void end_pressing(struct press *p, const struct press_job *j,
 			 const struct pressing *how)
 {
-	if (j->level == 0)
+	if (j->level == 0 && p->plan.keep == 0)
 		pace_note(&p->pace, how->number, j->len,
 			  cpu_now_ns() - how->begun_ns, tracee_now_ns());
 }

@@ -53,7 +53,7 @@ struct press_job {
 	enum wire_chunk_type type;
 	uint32_t process, thread;
 	uint8_t has_key;
-	int8_t level; /* 0: as R2 says; else at most that */
+	int level; /* 0: as R2 says; else at most that */
 	struct wire_file_key key;
 	uint8_t *bytes; /* owned */
 	size_t len, room;

@@ -132,6 +132,7 @@ static struct pass look(struct recorder *r)
 		stream_reclaim(s, now);
 		p.most = s->most > p.most ? s->most : p.most;
 		stream_cut_old(s, now);
+		recorder_key_look(s);
 		stream_release(s);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -347,7 +348,7 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 	pthread_mutex_lock(&r->lock);
 	s->maps = recorder_read_maps(r, pid);
 	pthread_mutex_unlock(&r->lock);
-	w->key_every = r->plan.key_every;
+	w->key_every = recorder_key_first(s);
 	w->wanted = !press_has_failed(r->press);
 	*out = s;
 	return 0;

@@ -23,6 +23,7 @@ struct stream {
 	uint8_t awaits_key;    /* START was there; KEY is next */
 	uint32_t process, thread;
 	int64_t since_ns; /* when the first bytes of job came */
+	uint64_t segment_bytes, segment_count; /* since its KEY; of its KEY */
 };
 
 /* A process: its number in its channel, and in the file. */
@@ -45,6 +46,7 @@ struct recorder_source {
 	struct press_job *ready;      /* owned: chunks of threads, for C5 ... */
 	struct press_job *last_ready; /* ... the last of them */
 	uint8_t inside;		      /* the program's ids are not hark's */
+	uint64_t key_every;	      /* counts; 0: it is not hark's choice */
 	int64_t reclaimed_ns;	      /* when rings were last looked through */
 	uint32_t heard;		      /* the bell */
 	uint32_t ring;		      /* that bytes come out of, in this pass */
@@ -95,6 +97,16 @@ void stream_cut_old(struct recorder_source *s, int64_t now_ns);
 void stream_reclaim(struct recorder_source *s, int64_t now_ns);
 /* C5: chunks that are ready go to the press, code first. */
 void stream_release(struct recorder_source *s);
+
+/* -- recorder_key.c: how far apart key frames are -- */
+
+/* What a program is told at first; 0: as it suits. */
+uint64_t recorder_key_first(struct recorder_source *s);
+/* A KEY of stream t. */
+void recorder_key_seen(struct recorder_source *s, struct stream *t,
+		       uint64_t count);
+/* Now and then: have segments become too long? */
+void recorder_key_look(struct recorder_source *s);
 
 /* -- recorder_text.c: words -- */
 

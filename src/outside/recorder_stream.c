@@ -119,6 +119,7 @@ static void append(struct recorder_source *src, struct stream *s,
 
 	if (len == 0 || s->kind == STREAM_BROKEN)
 		return;
+	s->segment_bytes += len;
 	if (s->job == NULL) {
 		s->job = press_job(r->press);
 		s->since_ns = tracee_now_ns();
@@ -148,6 +149,7 @@ static void at_key(struct recorder_source *src, struct stream *s,
 	}
 	s->job->has_key = 1;
 	s->job->key = key_of(record, first);
+	recorder_key_seen(src, s, s->job->key.count);
 }
 
 void stream_cut_old(struct recorder_source *src, int64_t now_ns)

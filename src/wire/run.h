@@ -118,8 +118,11 @@ struct wire_map {
 };
 enum { WIRE_MAPS_AT = 1024, WIRE_MAPS_MAX = 120 };
 struct wire_maps {
-	uint32_t n, incomplete; /* incomplete: there are more */
+	uint32_t n, incomplete; /* incomplete: there are yet more */
 	struct wire_map map[WIRE_MAPS_MAX];
+	uint64_t more_at; /* from there on in the channel, n_more of them; the
+			   * engine leaves zeros there */
+	uint32_t n_more, pad;
 };
 _Static_assert(WIRE_MAPS_AT + sizeof(struct wire_maps) <= 4096, "one page");
 _Static_assert(WIRE_RUN_AT + sizeof(struct wire_run) <= WIRE_MAPS_AT,

@@ -2,10 +2,12 @@
  *
  *   attach_crowd SECONDS [THREADS]
  *
- * The first thread looks at the clock all the time, the others (one, unless
- * told otherwise) sleep, work and wait in turn and count their rounds. At its
- * end it says what it found, and the longest time between two looks. */
+ * The first thread looks at the clock all the time, one writes all the time,
+ * the others (one, unless told otherwise) sleep, work and wait in turn. No wait
+ * may end early, no call be made twice. At its end it says what it found, and
+ * the longest time between two looks. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,7 +20,7 @@
 enum { MOST = 1000, ROUND = 1000 };
 
 static atomic_int done;
-static int failed;
+static volatile int failed;
 
 static int64_t now_ns(void)
 {
@@ -33,6 +35,20 @@ static uint64_t work(uint64_t seed)
 	for (int i = 0; i < ROUND; i++)
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 	return seed;
+}
+
+/* What goes into a pipe comes out of it, each number once. */
+static void *writer(void *arg)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_NONBLOCK) != 0)
+		failed = 1;
+	for (uint64_t n = 0, got = ~0ull; !done && !failed; n++)
+		if (write(ends[1], &n, sizeof n) != sizeof n ||
+		    read(ends[0], &got, sizeof got) != sizeof got || got != n)
+			failed = 1;
+	return arg;
 }
 
 /* Each round ends where the last one began; a wait never ends early. */
@@ -59,13 +75,15 @@ int main(int argc, char **argv)
 	int n = argc > 2 ? atoi(argv[2]) : 1;
 	int64_t last = now_ns(), end = last + (int64_t)(seconds * 1e9);
 	int64_t longest = 0, reset = 0;
-	static pthread_t t[MOST];
+	static pthread_t t[MOST + 1];
 
 	if (n > MOST)
 		return 2;
 	for (intptr_t i = 0; i < n; i++)
 		if (pthread_create(&t[i], NULL, worker, (void *)(i + 1)) != 0)
 			return 2;
+	if (pthread_create(&t[n], NULL, writer, NULL) != 0)
+		return 2;
 	puts("ready");
 	fflush(stdout);
 	for (last = now_ns(); last < end;) {
@@ -76,7 +94,7 @@ int main(int argc, char **argv)
 		last = now;
 	}
 	done = 1;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i <= n; i++)
 		pthread_join(t[i], NULL);
 	fprintf(stderr, "longest %ld us\n", (long)(longest / 1000));
 	puts(failed ? "failed" : "all as it should be");

@@ -303,6 +303,8 @@ START_TEST(arrays_are_indexed_by_expressions)
 	SAYS("(ask_array)[1].id", "11");
 	SAYS("(&ask_array[1])->id", "11");
 	SAYS("*&ask_index", "2");
+	SAYS("(*ask_array).id", "10");
+	SAYS("*ask_all.text@2", "\"ab\"");
 	SAYS("&*ask_all.list->next", says("ask_all.list->next"));
 }
 END_TEST

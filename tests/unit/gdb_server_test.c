@@ -143,6 +143,11 @@ START_TEST(gdb_threads_have_their_recorded_ids)
 	IS("Hx", "E16");
 	HAS("qXfer:threads:read::0,1000",
 	    "<thread id=\"p64.65\">at 1:20 of 1:20</thread>");
+	begin("1:7");
+	HAS("qXfer:threads:read::0,1000",
+	    "<thread id=\"65\">at 1:7 of 1:20</thread>"
+	    "<thread id=\"66\">at 2:5 of 2:20</thread>");
+	ck_assert_str_eq(monitor("when"), "1:7\n");
 }
 END_TEST
 
@@ -186,7 +191,7 @@ START_TEST(gdb_memory_is_of_the_moment)
 }
 END_TEST
 
-START_TEST(gdb_unknown_memory_of_a_mapping_is_zero_only_on_demand)
+START_TEST(gdb_unknown_memory_is_made_up_only_on_demand)
 {
 	fake_know(r, 0x9000, "abc", 3, "[heap]");
 	IS("m9000,6", "616263");
@@ -195,8 +200,16 @@ START_TEST(gdb_unknown_memory_of_a_mapping_is_zero_only_on_demand)
 	IS("m9000,6", "616263000000");
 	IS("m9004,2", "0000");
 	IS("ma000,2", "E0e");
+	monitor("unknown mark");
+	IS("m9000,6", "6162633f3f3f");
+	IS("m8ffe,4", "3f3f6162");
+	IS("m9004,2", "E0e");
+	ck_assert_str_eq(monitor("unknown"), "mark\n");
 	monitor("unknown error");
 	IS("m9004,2", "E0e");
+	ck_assert_str_eq(monitor("known 0x8fff 5"), "0x8fff: ?? 61 62 63 ??\n");
+	ck_assert_ptr_nonnull(strstr(monitor("known x"), "hark: "));
+	ck_assert_ptr_nonnull(strstr(monitor("unknown x"), "hark: "));
 }
 END_TEST
 
@@ -704,8 +717,7 @@ static TCase *state_case(void)
 	tcase_add_test(t, gdb_registers_are_those_of_the_thread);
 	tcase_add_test(t, gdb_memory_is_answered_as_far_as_it_is_known);
 	tcase_add_test(t, gdb_memory_is_of_the_moment);
-	tcase_add_test(t,
-		       gdb_unknown_memory_of_a_mapping_is_zero_only_on_demand);
+	tcase_add_test(t, gdb_unknown_memory_is_made_up_only_on_demand);
 	tcase_add_test(t, gdb_memory_is_searched);
 	tcase_add_test(t, gdb_regions_are_told);
 	tcase_add_test(t, gdb_monitor_answers);

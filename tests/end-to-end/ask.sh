@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# timeout: 300
+# hark ask: questions to recordings, held against what the programs said of
+# themselves.
+. "$(dirname "$0")/lib.sh"
+SRC=$ROOT/tests/end-to-end
+
+plan 75
+
+ask() { timeout 60 "$HARK" ask "$@"; }
+
+# record NAME COMMAND...: NAME.hark, and what the program said in NAME.out.
+record() {
+	local name=$1
+	shift
+	rm -f "$name.hark"
+	"$HARK" record -q -o "$name.hark" -- "$@" >"$name.out"
+}
+
+# wrong NAME: prints what hark ask says otherwise than the program did.
+wrong() {
+	ask "$1.hark" calls mark --json >marks.json || return 1
+	python3 - "$HARK" "$1" <<'EOF'
+import json, subprocess, sys
+
+hark, name = sys.argv[1:]
+marks = [json.loads(line)["position"] for line in open("marks.json")]
+said, n, asked = [], 0, 0
+for line in open(name + ".out"):
+    frame, _, rest = line.rstrip("\n").partition(" ")
+    if frame != "mark":
+        said.append((frame, rest))
+        continue
+    for frame, rest in said:
+        what, _, expected = rest.partition(" = ")
+        r = subprocess.run(
+            [hark, "ask", name + ".hark", "value", what, "--at", marks[n],
+             "--frame", frame], capture_output=True, text=True, timeout=60)
+        asked += 1
+        unknown = what == "of_thread" and r.stdout == what + " = ??\n"
+        if r.stdout != rest + "\n" and not unknown:
+            print(f"at {marks[n]}: {rest}: {r.stdout}{r.stderr}")
+    said, n = [], n + 1
+if n != len(marks) or asked < 10:
+    print(f"{n} marks, {len(marks)} calls, {asked} questions")
+EOF
+}
+
+# -- Values, however the program was compiled --
+
+# build NAME FLAGS...: and the answers must be right.
+values() {
+	local name=$1
+	shift
+	"$@" -w -o "v-$name" || return 1
+	record "v-$name" "./v-$name"
+	is "values: $name" "$(wrong "v-$name")" ""
+}
+C=$SRC/ask_values.c CC=$SRC/ask_values.cc
+values gcc-O0 gcc -g -O0 "$C"
+values gcc-O2 gcc -g -O2 "$C"
+values gcc-static gcc -g -O1 -static "$C"
+values gcc-no-pie gcc -g -O2 -no-pie "$C"
+values gcc-dwarf4 gcc -gdwarf-4 -O2 "$C"
+values gcc-dwarf2 gcc -gdwarf-2 -gstrict-dwarf -O0 "$C"
+values gcc-types gcc -g -fdebug-types-section -O0 "$C"
+values gcc-types4 gcc -gdwarf-4 -fdebug-types-section -O0 "$C"
+values gcc-split gcc -g -gsplit-dwarf -O0 "$C"
+values gcc-split4 gcc -gdwarf-4 -gsplit-dwarf -O0 "$C"
+values gcc-packed gcc -g -gz -O0 "$C"
+values clang-O0 clang -g -O0 "$C"
+values clang-O2 clang -g -O2 "$C"
+values clang-dwarf4 clang -gdwarf-4 -O1 "$C"
+values c++-O0 g++ -g -O0 "$CC"
+values c++-O2 g++ -g -O2 "$CC"
+values c++-static g++ -g -O0 -static "$CC"
+values c++-types g++ -gdwarf-4 -fdebug-types-section -O0 "$CC"
+values clang++ clang++ -g -O0 "$CC"
+
+# -- The program is not needed, nor its debug file, if it was bundled --
+
+mv v-gcc-O0 elsewhere
+is "without the program" "$(wrong v-gcc-O0)" ""
+mv elsewhere v-gcc-O0
+cp v-gcc-O0 whole
+objcopy --only-keep-debug whole whole.debug
+strip --strip-all --add-gnu-debuglink=whole.debug whole 2>/dev/null ||
+	{ strip whole && objcopy --add-gnu-debuglink=whole.debug whole; }
+record whole ./whole
+pos=$(ask v-gcc-O0.hark calls mark --json | head -n 1 |
+	python3 -c 'import json,sys; print(json.load(sys.stdin)["position"])')
+is "debug information beside the program" \
+	"$(ask whole.hark value total --at "$pos")" \
+	"$(ask v-gcc-O0.hark value total --at "$pos")"
+rm -f bundled.hark
+"$HARK" record -q --bundle-debug -o bundled.hark -- ./whole >/dev/null
+mv whole.debug away.debug
+like "without it: only names" "$(ask whole.hark value total 2>&1)" \
+	"there is no 'total'"
+like "bundled: it is in the recording" "$(ask bundled.hark value total)" \
+	'^total = 6$'
+mv away.debug whole.debug
+
+# -- Every write, and no other --
+
+cat >writes.c <<'EOF'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pair { int left; short right[2]; };
+static volatile int counter;
+struct pair pair;
+char buffer[100];
+static unsigned state = 1;
+
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		state = state * 1103515245 + 12345;
+		counter = (int)(state >> 3);
+		printf("%d\n", counter);
+	}
+	pair.left = 7;
+	pair.right[1] = -9;
+	memset(buffer, 'x', argc * 20);
+	memcpy(buffer + 3, "hello", 5);
+	return argc - 2;
+}
+EOF
+gcc -g -O0 -o writes writes.c
+gcc -g -O2 -static -o writes-static writes.c
+for w in writes writes-static; do
+	record $w ./$w 20000
+	ask $w.hark writes counter >$w.list
+	sed -n 's/^.* -> \(-\?[0-9]*\)  (main at writes.c:[0-9]*)$/\1/p' \
+		$w.list >$w.values
+	ok "20,000 writes: all of them ($w)" cmp $w.out $w.values
+done
+sed -n '2,$s/^.* counter: \(-\?[0-9]*\) -> .*$/\1/p' writes.list >before
+is "each found what the one before left" \
+	"$(cmp before <(head -n -1 writes.out) && echo same)" same
+is "--limit" "$(ask writes.hark writes counter --limit 5)" \
+	"$(head -n 5 writes.list)"
+from=$(sed -n '1000{s/ .*//;p}' writes.list)
+to=$(sed -n '1010{s/ .*//;p}' writes.list)
+is "--from and --to" \
+	"$(ask writes.hark writes counter --from "$from" --to "$to" |
+		head -n 10)" "$(sed -n 1000,1009p writes.list)"
+is "last-write" "$(ask writes.hark last-write counter)" \
+	"$(tail -n 1 writes.list)"
+is "last-write before a moment" \
+	"$(ask writes.hark last-write counter --at "$to")" \
+	"$(sed -n 1009p writes.list)"
+is "the value just before" \
+	"$(ask writes.hark value counter --at "$to")" \
+	"counter = $(sed -n 1009p writes.out)"
+like "a field by its name" "$(ask writes.hark writes pair)" \
+	'pair\.left: .* -> 7  \(main at writes\.c:18\)'
+like "an element of a field" "$(ask writes.hark writes pair)" \
+	'pair\.right\[1\]: .* -> -9  \(main at'
+like "the field alone" "$(ask writes.hark writes 'pair.right[1]')" \
+	'^[0-9:+]+ +pair\.right\[1\]: .* -> -9'
+like "by its address" "$(ask writes.hark last-write '&pair.left')" \
+	'pair\.left: .* -> 7  '
+like "bytes" "$(ask writes.hark last-write buffer+3:1)" \
+	'buffer\+3:1: 0x78 -> 0x68  \('
+is "the whole buffer" "$(ask writes.hark value buffer)" \
+	'buffer = "xxxhelloxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"'
+n=$(ask writes.hark reads counter | wc -l)
+is "reads" "$n" 20000
+
+# -- Calls --
+
+cat >calls.c <<'EOF'
+#include <stdio.h>
+#include <setjmp.h>
+struct small { int a; float b; };
+struct big { long v[5]; };
+enum mood { GLAD = 1, SAD };
+static jmp_buf env;
+__attribute__((noinline)) int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__attribute__((noinline)) double mix(char c, const char *s, double d, struct small x, struct big y, enum mood m, float f, long a, long b, long e) { return d + x.a + (double)y.v[4] + f + c + s[0] + m + a + b + e; }
+__attribute__((noinline)) struct big give(int n) { struct big b = {{n, n, n, n, n * 2}}; return b; }
+__attribute__((noinline)) struct small give_small(int n) { struct small s = {n, n / 2.0f}; return s; }
+__attribute__((noinline)) long double wide(long double x) { return x * 2; }
+__attribute__((noinline)) void leave(int n) { longjmp(env, n); }
+__attribute__((noinline)) _Bool is_odd(unsigned char c) { return c & 1; }
+int main(void)
+{
+	struct small s = {3, 1.5f};
+	struct big b = {{1, 2, 3, 4, 5}};
+
+	printf("%d\n", fib(5));
+	printf("%g\n", mix('c', "text", 2.25, s, b, SAD, 0.5f, 7, 8, 9));
+	printf("%ld\n", give(4).v[4]);
+	printf("%d\n", give_small(5).a);
+	printf("%Lg\n", wide(1.5L));
+	if (setjmp(env) == 0) {
+		leave(3);
+		puts("it came back");
+	}
+	return is_odd(2);
+}
+EOF
+for o in 0 2; do
+	gcc -g -O$o -fno-ipa-cp -fno-ipa-sra -fno-ipa-icf \
+		-fno-optimize-sibling-calls -o calls calls.c -w
+	record calls ./calls
+	is "O$o: every call of a recursive function" \
+		"$(ask calls.hark calls fib | sed 's/^[^ ]* *//; s/  (.*//' | head -n 4)" \
+		"fib(n = 5) = 5
+fib(n = 4) = 3
+fib(n = 3) = 2
+fib(n = 2) = 1"
+	mix=$(ask calls.hark calls mix)
+	like "O$o: arguments of many kinds" "$mix" \
+		"mix\\(c = 99 'c', s = 0x[0-9a-f]+ .*\"text\", d = 2.25, x = \\{a = 3, b = 1.5\\}, y = \\{v = \\{1, 2, 3, 4, 5\\}\\}, m = SAD, f = 0.5, a = 7, b = 8, e = 9\\) = 251.75  "
+	like "O$o: a result in memory" "$(ask calls.hark calls give)" \
+		'give\(n = 4\) = \{v = \{4, 4, 4, 4, 8\}\}'
+	like "O$o: one in a register" "$(ask calls.hark calls give_small)" \
+		'give_small\(n = 5\) = \{a = 5, b = 2.5\}'
+	like "O$o: a long double" "$(ask calls.hark calls wide)" \
+		'wide\(x = 1.5\) = 3  '
+	like "O$o: one that never returns" "$(ask calls.hark calls leave)" \
+		'leave\(n = 3\) does not return'
+	like "O$o: a bool" "$(ask calls.hark calls is_odd)" '= false  \(from main'
+done
+is "fib is called" "$(ask calls.hark calls fib | wc -l)" 15
+gcc -O1 -o calls-bare calls.c -w
+record calls-bare ./calls-bare
+like "without debug information: registers" \
+	"$(ask calls-bare.hark calls fib | head -n 1)" \
+	'fib\(rdi = 0x5, rsi = 0x[0-9a-f]+, .*\) = 0x5  '
+
+# -- Registers and stacks --
+
+cat >stack.c <<'EOF'
+#include <stdio.h>
+static inline __attribute__((always_inline)) int inner(int *p, int n)
+{
+	volatile int deep = n + 1;
+
+	*p = deep;
+	return deep;
+}
+__attribute__((noinline)) static int middle(int n, const char *who)
+{
+	volatile int mine = n * 2;
+
+	return inner((int *)0, mine) + who[0];
+}
+int main(int argc, char **argv)
+{
+	volatile long count = 12345678901;
+
+	return middle(argc + 20, "me") + (int)count;
+}
+EOF
+for o in 0 2; do
+	gcc -g -O$o -o stack stack.c
+	record stack ./stack 2>/dev/null
+	s=$(ask stack.hark stack)
+	like "O$o: the inlined function is on the stack" "$s" \
+		'^#0 +0x[0-9a-f]+ inner at .*stack\.c:6 \(inlined\)'
+	like "O$o: with its locals" "$s" 'deep = 43'
+	like "O$o: and its caller" "$s" '#1 +0x[0-9a-f]+ middle at '
+	like "O$o: with locals" "$s" 'mine = 42'
+	like "O$o: and main" "$s" '#2 +0x[0-9a-f]+ main at .*stack\.c:19'
+	like "O$o: down to the start" "$s" '_start'
+done
+like "regs" "$(ask stack.hark regs)" 'rip +0x[0-9a-f]{16}  middle'
+is "the same by name" "$(ask stack.hark value '$rip' | sed 's/.* = //')" \
+	"$(ask stack.hark regs --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["registers"]["rip"])')"
+is "json: keys of a value" "$(ask writes.hark value pair.left --json |
+	python3 -c 'import json, sys
+v = json.load(sys.stdin)
+print(v["what"], v["type"], v["size"], v["value"], v["number"], v["known"])')" \
+	"pair.left int 4 7 7 True"
+
+# -- Mistakes --
+
+try ask writes.hark value countr
+like "near names" "$status|$err" \
+	"^125\\|hark: there is no 'countr'; near it: 'counter'"
+try ask writes.hark value pair.lft
+is "no such field" "$status|$err" \
+	"125|hark: there is no field 'lft' in 'struct pair'"
+try ask writes.hark value counter --at 9:1
+like "no such moment" "$status|$err" '^125\|hark: '
+try ask writes.hark wonder
+is "no such question" "$status|$err" \
+	"125|hark: ask: 'wonder' is no question; see 'hark help ask'"
+try ask nothing.hark value x
+like "no such file" "$status|$err" '^125\|hark: nothing.hark'
+try ask writes.hark last-write main
+is "nobody wrote it" "$status" 1
