@@ -77,7 +77,7 @@ static int check_options(struct job *job)
  * point into is the caller's to free. */
 static char *command_of(pid_t pid, char *out[ARGS_MAX + 1])
 {
-	int fd = proc_open(pid, 0, "cmdline", O_RDONLY), n = 0;
+	int fd = proc_open(pid, proc_living(pid), "cmdline", O_RDONLY), n = 0;
 	char *text = calloc(1, COMMAND_MAX + 1);
 	ssize_t len = 0, got;
 

@@ -49,17 +49,13 @@ struct depart_from depart_from(const struct peer *p)
 				    *peer_places(p)};
 }
 
-/* -- Which processes -- */
-
-/* Is a channel there? peer: this one's; NULL: any. */
-static int has_channel(pid_t pid, uint64_t start, const struct peer *peer)
+static int has_channel(pid_t pid, uint64_t start)
 {
 	struct proc_map m = {0};
 	pid_t tid = proc_living(pid);
 
 	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
-		if (m.start == start &&
-		    (peer == NULL || peer_is_file(peer, m.dev, m.ino)))
+		if (m.start == start)
 			return 1;
 	return 0;
 }
@@ -152,12 +148,14 @@ static int is_on_its_way(const struct departure *p, const struct door_thread *t)
 	return restart == RULES_ERESTART_RESTARTBLOCK;
 }
 
+/* One that has it blocked is about to wait, to end or to execute another
+ * program, which would inherit it: next time. */
 static void ask_by_signal(const struct departure *p,
 			  const struct door_thread *t)
 {
 	siginfo_t info = {.si_signo = SIGTRAP, .si_code = SI_QUEUE};
 
-	if (is_on_its_way(p, t))
+	if (is_on_its_way(p, t) || (t->mask >> (SIGTRAP - 1) & 1) != 0)
 		return;
 	info.si_value.sival_ptr = (void *)p->places.secret;
 	syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
@@ -295,7 +293,9 @@ static int try_once(const struct departure *p, const struct depart_how *how,
 	if (attach_open(&d, p->pid, err) < 0)
 		return err->code == HARK_ETIME ? 1 : -1;
 	n = d.n_threads;
-	if (ask_all(p, &d) == 0)
+	if (!has_channel(p->pid, p->at.channel))
+		rc = 0; /* it has executed something else meanwhile */
+	else if (ask_all(p, &d) == 0)
 		rc = take_home(p, &d, err);
 	attach_close(&d);
 	if (rc == 1)
@@ -345,7 +345,7 @@ static int leave(const struct departure *p, const struct depart_how *how,
 	wait_for_arrival(p);
 	err_set(err, HARK_ETIME, 0, "its threads do not come to rest");
 	do {
-		rc = has_channel(p->pid, p->at.channel, NULL);
+		rc = has_channel(p->pid, p->at.channel);
 		if (rc == 1 && waits_for_child(p->pid)) {
 			how->meanwhile(how->ctx);
 			nap();
@@ -411,23 +411,33 @@ int depart_orphan(pid_t pid, const struct depart_from *from,
 
 /* -- All of them -- */
 
-int depart_each(const struct peer *peer, int (*see)(void *ctx, pid_t pid),
-		void *ctx)
+static void see_process(pid_t pid,
+			void (*see)(void *ctx, pid_t pid,
+				    const struct proc_map *m),
+			void *ctx)
+{
+	struct proc_map m = {0};
+	pid_t tid = proc_living(pid);
+
+	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
+		if (!m.executable)
+			see(ctx, pid, &m);
+}
+
+void depart_each(void (*see)(void *ctx, pid_t pid, const struct proc_map *m),
+		 void *ctx)
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *e;
-	int rc = 0;
 
-	while (dir != NULL && rc == 0 && (e = readdir(dir)) != NULL) {
+	while (dir != NULL && (e = readdir(dir)) != NULL) {
 		pid_t pid = isdigit((unsigned char)e->d_name[0])
 				? (pid_t)strtol(e->d_name, NULL, 10)
 				: 0;
 
-		if (pid != 0 && pid != getpid() &&
-		    has_channel(pid, peer_place(peer)->start, peer))
-			rc = see(ctx, pid);
+		if (pid != 0 && pid != getpid())
+			see_process(pid, see, ctx);
 	}
 	if (dir != NULL)
 		closedir(dir);
-	return rc;
 }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "outside/peer.h"
+#include "outside/proc.h"
 
 /* Where a process has its engine. */
 struct depart_from {
@@ -33,9 +34,8 @@ int depart(pid_t pid, const struct depart_from *from,
 int depart_orphan(pid_t pid, const struct depart_from *from,
 		  struct hark_err *err);
 
-/* Processes that have this peer's channel: calls see for each, until it
- * returns other than 0. */
-int depart_each(const struct peer *p, int (*see)(void *ctx, pid_t pid),
-		void *ctx);
+/* Channels of all processes that have one, whosever they are. */
+void depart_each(void (*see)(void *ctx, pid_t pid, const struct proc_map *m),
+		 void *ctx);
 
 #endif

@@ -331,6 +331,7 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 {
 	struct recorder_source *s = calloc(1, sizeof *s);
 	struct wire_recording *w = wire_recording_of(drain_base(d));
+	pid_t tid;
 
 	if (s != NULL)
 		s->streams =
@@ -344,9 +345,11 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 	s->recorder = r;
 	s->pid = pid;
 	s->inside = !proc_same_ids(pid);
-	recorder_read_program(pid, &s->program);
+	tid = proc_living(pid); /* the first may have ended */
+	tid = tid != 0 ? tid : pid;
+	recorder_read_program(tid, &s->program);
 	pthread_mutex_lock(&r->lock);
-	s->maps = recorder_read_maps(r, pid);
+	s->maps = recorder_read_maps(r, tid);
 	pthread_mutex_unlock(&r->lock);
 	w->key_every = recorder_key_first(s);
 	w->wanted = !press_has_failed(r->press);

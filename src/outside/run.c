@@ -373,7 +373,6 @@ static void finish_escorts(struct run *r)
 
 struct leaving {
 	struct run *run;
-	const struct peer *peer;
 	unsigned left, stayed;
 	pid_t refused[64]; /* is not asked again */
 };
@@ -386,19 +385,33 @@ static int was_refused(const struct leaving *l, pid_t pid)
 	return l->stayed >= 64;
 }
 
-static int leave_one(void *ctx, pid_t pid)
+static const struct peer *peer_of(const struct run *r, const struct proc_map *m)
+{
+	for (unsigned i = 0; i < r->n; i++) {
+		const struct peer *p = r->mates[i].peer;
+
+		if (peer_place(p)->start == m->start &&
+		    peer_is_file(p, m->dev, m->ino))
+			return p;
+	}
+	return NULL;
+}
+
+static void leave_one(void *ctx, pid_t pid, const struct proc_map *m)
 {
 	struct leaving *l = ctx;
+	const struct peer *p = peer_of(l->run, m);
 	struct depart_how how = {l->run, answer_asks};
-	struct depart_from from = depart_from(l->peer);
+	struct depart_from from;
 	struct hark_err err = {0};
 	char text[600];
 
-	if (was_refused(l, pid))
-		return 0;
+	if (p == NULL || was_refused(l, pid))
+		return;
+	from = depart_from(p);
 	if (depart(pid, &from, &how, &err) == 0) {
 		l->left++;
-		return 0;
+		return;
 	}
 	l->refused[l->stayed++] = pid;
 	snprintf(text, sizeof text,
@@ -406,37 +419,27 @@ static int leave_one(void *ctx, pid_t pid)
 		 "more: %s",
 		 pid, err.text);
 	note(l->run, text);
-	return 0;
 }
 
-/* Those of one program; again, until nobody was born meanwhile. */
-static unsigned leave_program(struct run *r, const struct peer *p)
-{
-	enum { ROUNDS = 20 };
-	struct leaving l = {.run = r, .peer = p};
-
-	for (int i = 0; i < ROUNDS; i++) {
-		unsigned before = l.left;
-
-		depart_each(p, leave_one, &l);
-		if (l.left == before)
-			break;
-	}
-	return l.stayed;
-}
-
+/* Again and again, until nobody was born meanwhile. */
 unsigned run_leave(struct run *r)
 {
-	unsigned stayed = 0;
+	enum { ROUNDS = 50 };
+	struct leaving l = {.run = r};
 
 	if (r->escort == NULL)
 		return 0;
 	finish_escorts(r);
-	for (unsigned i = 0; i < r->n; i++)
-		stayed += leave_program(r, r->mates[i].peer);
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned before = l.left;
+
+		depart_each(leave_one, &l);
+		if (l.left == before)
+			break;
+	}
 	for (unsigned i = 0; i < r->n; i++)
 		r->mates[i].source = NULL; /* it will be over soon */
-	return stayed;
+	return l.stayed;
 }
 
 pid_t run_root(const struct run *r)

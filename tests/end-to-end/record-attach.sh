@@ -79,7 +79,7 @@ snapshot() {
 	grep -E '^(Sig[PBIC]|Shd|Tracer|Threads|Seccomp)' "/proc/$pid/status"
 }
 
-plan 82
+plan 85
 
 # -- In and out --
 
@@ -177,10 +177,39 @@ echo well
 END
 begin bash children.sh
 ok "a shell, and what it executes" record 0.2
-like "... processes" "$("$HARK" info a.hark)" 'processes +[0-9][0-9]'
+like "... processes" "$("$HARK" info a.hark)" 'processes +([3-9]|[0-9]{2})'
 like "... replay" "$(verified)" "$GOOD"
 ok "... again" record_until_end
 ends "... and all of it ends well" "0 well"
+
+cat >headless.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *rest(void *arg)
+{
+	for (int i = 0; i < 40; i++)
+		usleep(20000);
+	puts("well");
+	exit(0);
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+	puts("ready");
+	fflush(stdout);
+	pthread_create(&t, NULL, rest, NULL);
+	pthread_exit(NULL);
+}
+END
+cc -pthread -o headless headless.c
+begin ./headless
+ok "a process whose first thread has ended" record 0.1
+like "... knows its program and its files" "$("$HARK" info a.hark)" \
+	'command +./headless.*modules +[2-9]'
+ends "... and ends well" "0 well"
 
 # in C, by other compilers and linkers
 # other NAME COMPILER...
