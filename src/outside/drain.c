@@ -18,8 +18,9 @@ struct drain {
 	void *base; /* owned mapping of size bytes */
 	size_t size;
 	struct wire_geometry geometry; /* hark's own, believed copy */
-	struct ring_reader *readers;   /* owned: one a ring */
+	struct ring_reader *readers;   /* owned: one a ring, as far as ... */
 	uint8_t *seen;		       /* owned: reader is in use / damaged */
+	uint32_t room;		       /* ... rings were looked at */
 	uint8_t *copy;		       /* owned: one chunk */
 	uint32_t bell;		       /* doorbell as last seen */
 	struct drain_bounds bounds;
@@ -88,10 +89,8 @@ int drain_open(int fd, const struct wire_geometry *g, uint32_t pid,
 		err_set(err, HARK_EBUG, 0, "a channel cannot have this shape");
 		goto out;
 	}
-	d->readers = calloc(g->max_threads, sizeof *d->readers);
-	d->seen = calloc(g->max_threads, 1);
 	d->copy = malloc(g->chunk_size);
-	if (d->readers == NULL || d->seen == NULL || d->copy == NULL) {
+	if (d->copy == NULL) {
 		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 		goto out;
 	}
@@ -148,7 +147,7 @@ void drain_hide(struct drain *d)
 /* Readers point into the mapping. */
 static void move_readers(struct drain *d)
 {
-	for (uint32_t i = 0; i < d->geometry.max_threads; i++)
+	for (uint32_t i = 0; i < d->room; i++)
 		if (d->seen[i] == RING_READING)
 			d->readers[i].view =
 			    channel_ring(&d->geometry, d->base, i);
@@ -243,6 +242,28 @@ static void free_ring(struct drain *d, const struct ring_view *v)
 	__atomic_store_n(&v->ring->state, WIRE_RING_FREE, __ATOMIC_RELEASE);
 }
 
+/* Most channels have many rings and use a few. */
+static int fit(struct drain *d, uint32_t number, struct hark_err *err)
+{
+	uint32_t room = 2 * number + 16;
+	struct ring_reader *readers;
+	uint8_t *seen;
+
+	if (number < d->room)
+		return 0;
+	readers = realloc(d->readers, room * sizeof *readers);
+	if (readers != NULL)
+		d->readers = readers;
+	seen = readers == NULL ? NULL : realloc(d->seen, room);
+	if (seen == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	d->seen = seen;
+	memset(readers + d->room, 0, (room - d->room) * sizeof *readers);
+	memset(seen + d->room, RING_UNSEEN, room - d->room);
+	d->room = room;
+	return 0;
+}
+
 static int64_t visit_ring(struct drain *d, uint32_t number, drain_sink *sink,
 			  void *ctx, struct hark_err *err)
 {
@@ -250,6 +271,8 @@ static int64_t visit_ring(struct drain *d, uint32_t number, drain_sink *sink,
 	uint32_t state = __atomic_load_n(&v.ring->state, __ATOMIC_ACQUIRE);
 	int64_t moved;
 
+	if (fit(d, number, err) < 0)
+		return -1;
 	if (state == WIRE_RING_FREE || d->seen[number] == RING_GIVEN_UP)
 		return 0;
 	if (d->seen[number] == RING_UNSEEN) {

@@ -83,6 +83,23 @@ static long futex(uint32_t *at, int op, uint32_t value,
 
 /* -- Passes -- */
 
+/* Streams of so many rings, or of as many as there is memory for. */
+static uint32_t fit_streams(struct recorder_source *s, uint32_t n)
+{
+	uint32_t room = 2 * n + 14;
+	struct stream *more;
+
+	if (n <= s->room_rings)
+		return n;
+	more = realloc(s->streams, room * sizeof *more);
+	if (more == NULL)
+		return s->room_rings;
+	memset(more + s->room_rings, 0, (room - s->room_rings) * sizeof *more);
+	s->streams = more;
+	s->room_rings = room;
+	return n;
+}
+
 /* What one source has; how many bytes. */
 static int64_t drain_source(struct recorder_source *s, uint64_t bytes)
 {
@@ -97,7 +114,10 @@ static int64_t drain_source(struct recorder_source *s, uint64_t bytes)
 	if (b.rings == 0)
 		return 0;
 	most = s->recorder->geometry.max_threads;
-	s->n_rings = b.rings < most ? b.rings : most;
+	s->n_rings = fit_streams(s, b.rings < most ? b.rings : most);
+	if (s->n_rings == 0)
+		return 0;
+	b.rings = s->n_rings;
 	drain_bound(s->drain, &b);
 	s->most = s->ring_bytes = 0;
 	moved = drain_pass(s->drain, stream_take, s, &err);
@@ -333,12 +353,7 @@ int recorder_meet(struct recorder *r, pid_t pid, struct drain *d,
 	struct wire_recording *w = wire_recording_of(drain_base(d));
 	pid_t tid;
 
-	if (s != NULL)
-		s->streams =
-		    calloc(r->geometry.max_threads, sizeof *s->streams);
-	if (s == NULL || s->streams == NULL || make_room(r) < 0) {
-		if (s != NULL)
-			free(s->streams);
+	if (s == NULL || make_room(r) < 0) {
 		free(s);
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	}

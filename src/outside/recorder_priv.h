@@ -37,7 +37,7 @@ struct recorder_source {
 	struct recorder *recorder; /* borrowed */
 	struct drain *drain;	   /* owned */
 	struct stream *streams;	   /* owned: one a ring */
-	uint32_t n_rings;
+	uint32_t n_rings, room_rings;
 	pid_t pid;
 	struct pair *pairs; /* owned */
 	uint32_t n_pairs, room_pairs;
