@@ -28,7 +28,7 @@ enum {
 /* How bytes read that are not known. */
 enum gdb_unknown {
 	GDB_UNKNOWN_ERROR, /* not at all */
-	GDB_UNKNOWN_MARK,  /* beside known ones as '?' */
+	GDB_UNKNOWN_MARK,  /* among known ones as '?' */
 	GDB_UNKNOWN_ZERO,  /* wherever something is mapped as 0 */
 };
 

@@ -237,9 +237,9 @@ def checkpoint_number(words):
 class Unknown(Command):
     """Say how bytes read that the program never touched: unknown error|mark|zero.
 They are not in the recording. With `mark` (the default) they read as '?'
-(0x3f) if others of the same value are known, and cannot be accessed otherwise;
-with `error` they never can; with `zero` they are made up. `known EXPRESSION`
-says which they are."""
+(0x3f) in a structure or array that is known in part, and cannot be accessed
+otherwise; with `error` they never can; with `zero` they are made up.
+`known EXPRESSION` says which they are."""
 
     kind = gdb.COMMAND_DATA
 

@@ -31,11 +31,14 @@ int gdb_read(struct gdb *g, uint64_t address, void *out, size_t len)
 	return 0;
 }
 
-static int is_filled(struct gdb *g, uint64_t address, size_t n_known)
+static int is_filled(struct gdb *g, uint64_t address, size_t len,
+		     size_t n_known)
 {
+	enum { NUMBER_MAX = 8 }; /* one with a mark in it would deceive */
+
 	switch (g->unknown) {
 	case GDB_UNKNOWN_MARK:
-		return n_known > 0;
+		return n_known > 0 && len > NUMBER_MAX;
 	case GDB_UNKNOWN_ZERO:
 		return gdb_mapping_at(g, address) != NULL;
 	case GDB_UNKNOWN_ERROR:
@@ -56,7 +59,7 @@ static size_t read_some(struct gdb *g, uint64_t address, size_t len,
 	n = g->api->f_read(g->t, address, len, out, known, NULL);
 	if (n >= len)
 		return len;
-	if (is_filled(g, address, n)) {
+	if (is_filled(g, address, len, n)) {
 		for (size_t i = 0; i < len; i++)
 			out[i] = known[i] ? out[i] : fill;
 		return len;

@@ -243,7 +243,7 @@ static const struct {
      "known ADDRESS [LENGTH]: bytes, with ?? for those that are not known"},
     {"unknown", do_unknown,
      "unknown error|mark|zero: how bytes read that are not known (mark: as '?' "
-     "beside known ones)"},
+     "among known ones)"},
     {"progress", do_progress, "progress on|off: say how far a search is"},
     {"echo", do_echo, "echo WORD: says it"},
     {"help", do_help, "help: this"},

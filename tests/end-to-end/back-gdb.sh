@@ -10,6 +10,8 @@ LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
 CULPRIT=$(grep -n 'the culprit' "$SRC/back_prog.c" | cut -d: -f1)
 AVX=$(grep -n 'here ymm7 is known' "$SRC/back_prog.c" | cut -d: -f1)
 
+BOTH=$(grep -n 'both are here' "$SRC/back_threads.c" | cut -d: -f1)
+
 # build NAME SOURCE FLAGS...
 build() {
 	local name=$1 source=$2
@@ -176,9 +178,9 @@ like "and so is who wrote it" "$out" "\\\$2 = $last"
 like "backwards the value before is found" "$out" '\$3 = 99'
 like "and the one before that" "$out" '\$5 = 98'
 like "in the function that writes" "$out" '#0 .*work \(arg='
-back threads.hark 'break work' 'run' 'continue' 'info threads' 'thread 1' \
-	'bt' 'thread 2' 'bt' 'next' 'next' 'next' 'p own'
-like "both threads are listed" "$out" '  2 +Thread [0-9]+\.[0-9]+ \(at 2:'
+back threads.hark "break back_threads.c:$BOTH" 'run' 'continue' 'info threads' \
+	'thread 1' 'bt' 'thread 2' 'bt' 'next' 'next' 'p own'
+like "both threads are listed" "$out" '[ *] 2 +Thread [0-9]+\.[0-9]+ \(at 2:'
 like "thread-local variables of another thread" "$out" '\$1 = 200'
 like "each with its stack" "$out" '#0 .*work \('
 back threads.hark 'watch shared if shared == 60' 'run' 'p shared' \

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
 static __thread int own;
 static int shared, last_writer;
 
@@ -11,7 +12,8 @@ static void *work(void *arg)
 {
 	int me = *(int *)arg;
 
-	own = 100 * me;
+	pthread_barrier_wait(&both);
+	own = 100 * me; /* both are here */
 	for (int i = 0; i < 50; i++) {
 		pthread_mutex_lock(&lock);
 		shared++;
@@ -34,6 +36,7 @@ int main(void)
 	int one = 1, two = 2;
 	pthread_t thread;
 
+	pthread_barrier_init(&both, NULL, 2);
 	pthread_create(&thread, NULL, work, &two);
 	work(&one);
 	pthread_join(thread, NULL);
