@@ -115,7 +115,7 @@ static void pack(struct vcpu *v)
 	struct sig_info info;
 
 	if (v->tape)
-		tape_end(v, WIRE_END_STOP, 0, 0);
+		tape_end(v, WIRE_END_STOP, 0, 0, 0);
 	thread_count(v);
 	while (sent_take(v, SIG_ALL, &info) != 0)
 		signal_give_back(v, &info);

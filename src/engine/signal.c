@@ -166,7 +166,8 @@ static void end_process(struct caught *c, const struct sig_info *info)
 	int sig = info->signo;
 
 	if (v->tape)
-		tape_end(v, WIRE_END_SIGNAL, (void *)c->uc->context.fpstate,
+		tape_end(v, WIRE_END_SIGNAL, info,
+			 (void *)c->uc->context.fpstate,
 			 frame_fp_length((void *)c->uc->context.fpstate));
 	freeze_others(v);
 	native_mask(SIG_BLOCK_, SIG_BIT(sig));

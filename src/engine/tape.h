@@ -50,9 +50,11 @@ void tape_call(struct vcpu *v, int64_t answer);
  * key frame if one is due. */
 void tape_ready(struct vcpu *v);
 
-/* The end of the thread; WIRE_END_*. fp: its extended registers as xsave stores
- * them; NULL: they are in the CPU. */
-void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len);
+/* The end of the thread; WIRE_END_*. info: the siginfo_t that ended it, or
+ * NULL. fp: its extended registers as xsave stores them; NULL: they are in the
+ * CPU. */
+void tape_end(struct vcpu *v, unsigned why, const void *info, const void *fp,
+	      uint32_t fp_len);
 
 /* It left without a word: by execve, out of a memory that it shared. */
 void tape_gone(struct vcpu *v);

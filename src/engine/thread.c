@@ -480,7 +480,7 @@ int64_t call_exit(struct vcpu *v, const struct call *c)
 		return ENGINE_ABORTED;
 	thread_count(v);
 	if (v->tape)
-		tape_end(v, WIRE_END_THREAD, 0, 0);
+		tape_end(v, WIRE_END_THREAD, 0, 0, 0);
 	if (v->is_vfork)
 		end_simply(c);
 	end_with_slot(v, c);
@@ -491,7 +491,7 @@ int64_t call_exit_group(struct vcpu *v, const struct call *c)
 {
 	if (!v->is_process) {
 		if (v->tape)
-			tape_end(v, WIRE_END_PROCESS, 0, 0);
+			tape_end(v, WIRE_END_PROCESS, 0, 0, 0);
 		count_all(v->engine);
 		end_simply(c);
 	}
@@ -499,7 +499,7 @@ int64_t call_exit_group(struct vcpu *v, const struct call *c)
 		return ENGINE_ABORTED;
 	thread_count(v);
 	if (v->tape)
-		tape_end(v, WIRE_END_PROCESS, 0, 0);
+		tape_end(v, WIRE_END_PROCESS, 0, 0, 0);
 	if (v->is_vfork)
 		end_simply(c);
 	end_with_slot(v, c);

@@ -564,11 +564,12 @@ void tape_new_thread(struct vcpu *v, const struct vcpu *parent,
 	v->budget = 0;
 }
 
-void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len)
+void tape_end(struct vcpu *v, unsigned why, const void *info, const void *fp,
+	      uint32_t fp_len)
 {
 	struct tape *t = v->tape;
 	struct wire_rec_state state;
-	uint32_t len;
+	uint32_t len, info_len = why == WIRE_END_SIGNAL ? sizeof t->info : 0;
 	uint8_t *at = 0;
 
 	if (t->pending & IS_PENDING && !fp)
@@ -578,16 +579,20 @@ void tape_end(struct vcpu *v, unsigned why, const void *fp, uint32_t fp_len)
 		memcpy(t->xsave, fp,
 		       fp_len < sizeof t->xsave ? fp_len : sizeof t->xsave);
 	}
+	if (info)
+		memcpy(t->info, info, sizeof t->info);
 	len = fp ? pack_xstate(v) : get_xstate(v);
 	get_state(v, &state);
 	if (!t->born) {
 		order_end(v);
 		at = put_begin(v->engine, &t->ring, WIRE_REC_END, why,
-			       POSITION_MAX + (uint32_t)sizeof state + len);
+			       POSITION_MAX + (uint32_t)sizeof state +
+				   info_len + len);
 	}
 	if (at) {
 		at = put_position(t, at, vcpu_count(v), v->pc);
 		at = put_bytes(at, &state, sizeof state);
+		at = put_bytes(at, t->info, info_len);
 		put_end(&t->ring, put_bytes(at, t->xstate, len));
 	}
 	put_close(v->engine, &t->ring);

@@ -221,6 +221,8 @@ static const char *read_end(struct record_stream *s, struct cursor *c,
 	const char *wrong = take_position(s, c, e);
 
 	take_into(c, &e->state, sizeof e->state);
+	if (e->info == WIRE_END_SIGNAL)
+		e->siginfo = take(c, RECORD_SIGINFO_LEN);
 	if (wrong == NULL && e->info > WIRE_END_STOP)
 		return "its kind is not known";
 	return wrong == NULL ? take_xstate(c, e) : wrong;

@@ -148,6 +148,8 @@ static int find_turns(struct hark_timeline *t, struct hark_err *err)
 {
 	size_t n;
 
+	if (t->n_lanes == 1) /* there is nothing to be ordered */
+		return 0;
 	if (order_load(t->rec->r, t->process, &t->order, err) < 0)
 		return -1;
 	n = order_n_turns(t->order);
@@ -232,8 +234,11 @@ void hark_timeline_close(struct hark_timeline *t)
 static int64_t turn_number(const struct hark_timeline *t, const struct lane *l,
 			   unsigned segment, uint64_t turns)
 {
-	uint64_t k = order_turns_before(t->order, segment) + turns;
+	uint64_t k;
 
+	if (t->order == NULL)
+		return 0;
+	k = order_turns_before(t->order, segment) + turns;
 	if (k == 0 || l->n_turns == 0)
 		return -1;
 	if (k > l->n_turns)
@@ -287,16 +292,14 @@ int travel_place_at(const struct hark_timeline *t, const struct lane *l,
 	return 1;
 }
 
-int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
+/* Brings a walker of the lane to its end. */
+static int run_to_end(struct hark_timeline *t, struct lane *l, struct walker *w,
+		      struct hark_err *err)
 {
 	enum walker_stop stop = WALKER_THERE;
 	struct walker_place place;
-	struct walker *w;
 	uint8_t info[128];
 
-	if (l->has_last)
-		return 0;
-	w = travel_scout(t, l, err);
 	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
 	    walker_goto_segment(w, l->end - 1, err) < 0)
 		return -1;
@@ -310,6 +313,17 @@ int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
 					       place.count, place.step};
 	l->has_last = 1;
 	return 0;
+}
+
+int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
+{
+	if (l->has_last)
+		return 0;
+	return run_to_end(t, l,
+			  l == &t->lanes[t->selected]
+			      ? travel_scout(t, l, err)
+			      : travel_walker(t, l, err),
+			  err);
 }
 
 /* To its end, where it should be anyway. */
@@ -472,7 +486,7 @@ int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
 /* Whoever has the last turn. */
 static struct lane *last_lane(struct hark_timeline *t)
 {
-	size_t n = order_n_turns(t->order);
+	size_t n = t->order != NULL ? order_n_turns(t->order) : 0;
 
 	return n == 0 ? &t->lanes[0]
 		      : travel_lane(t, order_turn(t->order, n - 1)->thread);
@@ -482,11 +496,13 @@ int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
 {
 	struct lane *l = last_lane(t);
 	struct hark_err why = {0};
+	int rc;
 
 	if (l == NULL)
 		l = &t->lanes[0];
-	if (travel_last(t, l, &why) < 0 ||
-	    travel_set(t, l, l->about.last.count, l->about.last.step, &why) < 0)
+	if (!l->has_last &&
+	    run_to_end(t, l, travel_walker(t, l, &why), &why) < 0)
 		return travel_failed(&why, err);
-	return 0;
+	rc = travel_set(t, l, l->about.last.count, l->about.last.step, &why);
+	return rc < 0 ? travel_failed(&why, err) : 0;
 }

@@ -223,16 +223,15 @@ int walker_byte(const struct walker *w, uint64_t address, uint8_t *out)
 	return walker_touched(w)[(uint32_t)(index + OBSERVE_SKEW)] != 0;
 }
 
-/* What the file says of the whole. */
-static int died_of(const struct walker *w, uint8_t siginfo[128])
+/* The signal that is about to be delivered, or that ends it all. */
+static int signal_of(const struct record_event *e, uint8_t siginfo[128])
 {
-	struct recording_facts facts;
 	int32_t signo;
 
-	recording_facts(w->r, &facts);
-	signo = facts.signal > 0 ? facts.signal : 0;
-	memset(siginfo, 0, 128);
-	memcpy(siginfo, &signo, sizeof signo);
+	if (e->siginfo == NULL)
+		return 0;
+	memcpy(siginfo, e->siginfo, 128);
+	memcpy(&signo, e->siginfo, sizeof signo);
 	return signo;
 }
 
@@ -240,17 +239,10 @@ int walker_signal(struct walker *w, uint8_t siginfo[128])
 {
 	const struct record_event *e;
 	struct hark_err ignored;
-	int32_t signo = 0;
 
 	while (events_peek(&w->events, &e, &ignored) > 0 && is_here(w, e)) {
-		if (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_SIGNAL &&
-		    e->siginfo != NULL) {
-			memcpy(siginfo, e->siginfo, 128);
-			memcpy(&signo, e->siginfo, sizeof signo);
-			return signo;
-		}
-		if (e->type == WIRE_REC_END && e->info == WIRE_END_SIGNAL)
-			return died_of(w, siginfo);
+		if (e->type == WIRE_REC_STATE || e->type == WIRE_REC_END)
+			return signal_of(e, siginfo);
 		if (!is_fill(e) && e->type != WIRE_REC_ORDER)
 			break;
 		if (is_fill(e))

@@ -79,8 +79,8 @@ enum wire_record_type {
 	WIRE_REC_EPOCH,	    /* position, serial: varint */
 	WIRE_REC_ORDER,	    /* position, line, ticket, overtaken, time since
 			     * the last CALL, ORDER or KEY: varints */
-	WIRE_REC_END,	    /* position, struct wire_rec_state, xstate;
-			     * info: WIRE_END_ */
+	WIRE_REC_END,	    /* position, struct wire_rec_state, siginfo (if
+			     * WIRE_END_SIGNAL), xstate; info: WIRE_END_ */
 	/* Of a process (the stream of thread 0): */
 	WIRE_REC_PROCESS = 16, /* struct wire_rec_process */
 	WIRE_REC_CODE,	       /* serial: varint, address: 8 bytes, the code */

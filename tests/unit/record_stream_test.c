@@ -76,7 +76,9 @@ static void random_thread_event(struct record_event *e)
 		e->info = (uint8_t)(random64() & 15);
 		random_bytes(&e->state, sizeof e->state);
 		if (e->type == WIRE_REC_END)
-			e->info = WIRE_END_STOP;
+			e->info = e->info & 1 ? WIRE_END_SIGNAL : WIRE_END_STOP;
+		if (e->type == WIRE_REC_END)
+			e->siginfo = e->info == WIRE_END_SIGNAL ? pool : NULL;
 		else if ((e->info & WIRE_STATE_SIGNAL) != 0)
 			e->siginfo = pool;
 		break;
