@@ -141,7 +141,8 @@ static int look_stack(struct finder *f, uint64_t rsp,
 			break;
 	}
 	until = until - low < STACK_MAX ? until : low + STACK_MAX;
-	for (uint64_t at = low; at < until && gap <= 2 * GAP; at += CORE_PAGE) {
+	for (uint64_t at = low; at < until && gap <= 2 * (uint64_t)GAP;
+	     at += CORE_PAGE) {
 		if (look(f, at, CORE_PAGE, PF_R | PF_W, &pages) < 0)
 			return -1;
 		gap = pages > 0 ? 0 : gap + CORE_PAGE;

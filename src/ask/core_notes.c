@@ -254,8 +254,9 @@ static unsigned read_auxv(struct maker *m, uint64_t rsp, Elf64_auxv_t *out)
 			break;
 	}
 	for (unsigned n = 0; n < AUXV_MAX; n++) {
-		if (!read_word(m, at + 8 + 16 * n, &out[n].a_type) ||
-		    !read_word(m, at + 16 + 16 * n, &out[n].a_un.a_val))
+		if (!read_word(m, at + 8 + (uint64_t)16 * n, &out[n].a_type) ||
+		    !read_word(m, at + 16 + (uint64_t)16 * n,
+			       &out[n].a_un.a_val))
 			return 0;
 		has_entry = has_entry || out[n].a_type == AT_ENTRY;
 		if (out[n].a_type == AT_NULL)

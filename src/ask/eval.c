@@ -507,7 +507,7 @@ static bool field_of_this(const struct eval *e, const char *name,
 {
 	struct parse p = {.e = e, .text = name, .at = name};
 	struct type_field f;
-	struct value v;
+	struct value v = {0};
 
 	if (!local(e, "this", &v) || deref(&p, &v, name) < 0 || !v.is_typed ||
 	    !type_field(v.type, name, &f))
@@ -561,7 +561,7 @@ static int primary(struct parse *p, struct value *out)
 // NOLINTNEXTLINE(misc-no-recursion): C1
 static int subscript(struct parse *p, struct value *v, const char *from)
 {
-	struct value index;
+	struct value index = {0};
 	int64_t i;
 
 	if (sum(p, &index) < 0)
@@ -688,7 +688,7 @@ static int cast(struct parse *p, struct type to, struct value *v,
 static int unary(struct parse *p, struct value *out)
 {
 	const char *from = p->at;
-	struct type type;
+	struct type type = {0};
 	int64_t n;
 	int rc;
 
@@ -716,7 +716,7 @@ static int unary(struct parse *p, struct value *out)
 static int sum(struct parse *p, struct value *out)
 {
 	const char *from = p->at;
-	struct value more;
+	struct value more = {0};
 	int rc;
 
 	if (p->depth++ == DEPTH)
@@ -724,7 +724,7 @@ static int sum(struct parse *p, struct value *out)
 	rc = unary(p, out);
 	while (rc == 0) {
 		bool minus;
-		int64_t by;
+		int64_t by = 0;
 
 		skip_space(p);
 		minus = p->at[0] == '-' && p->at[1] != '>';
@@ -746,7 +746,7 @@ static int sum(struct parse *p, struct value *out)
 
 static int suffix(struct parse *p, struct value *v)
 {
-	uint64_t n, addr;
+	uint64_t n = 0, addr = 0;
 
 	if (take(p, ":")) {
 		if (take_number(p, &n) < 0)
@@ -775,7 +775,7 @@ int eval_text(const struct eval *e, const char *text, struct value *out,
 	      struct hark_err *err)
 {
 	struct parse p = {.e = e, .text = text, .at = text, .err = err};
-	struct value v;
+	struct value v = {0};
 
 	if (sum(&p, &v) < 0 || suffix(&p, &v) < 0)
 		return -1;

@@ -449,10 +449,11 @@ int show_value(const struct eval *e, const struct value *v, struct prose *out,
 {
 	uint64_t len = v->len < SHOW_LEN_MAX ? v->len : SHOW_LEN_MAX;
 	uint8_t *bytes = calloc(2, (size_t)len + 1);
-	struct part p = {bytes, bytes + len, len};
+	struct part p;
 
 	if (bytes == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "no memory for a value");
+	p = (struct part){bytes, bytes + len, len};
 	if (v->place.n == 1 && v->place.piece[0].kind == EXPR_NOWHERE &&
 	    !v->place.missing) {
 		prose_put(out, "<optimized out>");

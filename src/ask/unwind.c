@@ -4,7 +4,7 @@
 #include "image/frames.h"
 #include "image/vars.h"
 
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,8 +285,7 @@ int unwind_register(const struct unwind *u, unsigned i, const char *name,
 		    uint8_t out[16], size_t *len)
 {
 	struct unwind_context c = {u, i, NULL};
-	unsigned number;
-	char tail;
+	char *end;
 
 	for (unsigned k = 0; k < FRAME_REGS; k++)
 		if (strcmp(names[k], name) == 0)
@@ -302,7 +301,12 @@ int unwind_register(const struct unwind *u, unsigned i, const char *name,
 	if (i == 0 &&
 	    (strcmp(name, "eflags") == 0 || strcmp(name, "rflags") == 0))
 		return give(u->regs.rflags, out, len);
-	if (sscanf(name, "xmm%2u%c", &number, &tail) == 1 && number < 16)
-		return expr_reg(&c, DWARF_XMM0 + number, out, len);
+	if (strncmp(name, "xmm", 3) == 0 && isdigit((unsigned char)name[3])) {
+		unsigned long number = strtoul(name + 3, &end, 10);
+
+		if (*end == '\0' && number < 16)
+			return expr_reg(&c, DWARF_XMM0 + (unsigned)number, out,
+					len);
+	}
 	return -1;
 }

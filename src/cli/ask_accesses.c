@@ -373,7 +373,7 @@ static int find_function(struct ask *a, const char *function, uint64_t *out,
 int answer_calls(struct ask *a, const char *function, struct hark_err *err)
 {
 	struct list l = {.a = a, .what = function};
-	uint64_t addr;
+	uint64_t addr = 0;
 	int rc;
 
 	if (find_function(a, function, &addr, err) < 0)

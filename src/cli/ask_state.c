@@ -48,7 +48,7 @@ static void put_bytes(struct json *j, struct ask *a, const struct value *v)
 			if (bytes[len + i])
 				snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
 			else
-				memcpy(hex + 2 * i, "??", 2);
+				snprintf(hex + 2 * i, 3, "%s", "??");
 		json_text(j, "bytes", hex);
 		json_bool(j, "known", known == len);
 	}
@@ -212,7 +212,7 @@ static void print_locals(struct ask *a, struct json *j, unsigned frame,
 }
 
 static void print_frame(struct ask *a, struct json *j, unsigned frame,
-			const struct line_frame *line, unsigned *number)
+			const struct line_frame *line, unsigned number)
 {
 	const struct unwind_frame *f = &a->u->frame[frame];
 	char name[CODE_LEN];
@@ -235,7 +235,7 @@ static void print_frame(struct ask *a, struct json *j, unsigned frame,
 			json_text(j, "module", f->module->path);
 		return;
 	}
-	printf("#%-3u 0x%016" PRIx64 " %s", *number, f->pc, name);
+	printf("#%-3u 0x%016" PRIx64 " %s", number, f->pc, name);
 	if (line != NULL && line->file != NULL)
 		printf(" at %s:%u", line->file, line->line);
 	else if (f->module != NULL)
@@ -263,7 +263,7 @@ static void print_calls(struct ask *a, struct json *j, unsigned frame,
 
 		if (a->json)
 			json_object(j, NULL);
-		print_frame(a, j, frame, line, number);
+		print_frame(a, j, frame, line, *number);
 		print_locals(a, j, frame, (unsigned)i);
 		if (a->json)
 			json_end(j);

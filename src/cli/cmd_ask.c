@@ -68,8 +68,9 @@ struct wish {
 };
 
 /* FILE may be left out: a question is no file then. */
-static int read_wish(const struct cli_args *args, struct wish *out)
+static bool read_wish(const struct cli_args *args, struct wish *out)
 {
+	const struct question *q;
 	char **word = args_operands(args);
 	size_t n = args_count(args);
 
@@ -79,19 +80,21 @@ static int read_wish(const struct cli_args *args, struct wish *out)
 		out->file = *word++;
 		n--;
 	}
+	q = n > 0 ? find_question(word[0]) : NULL;
 	if (n == 0)
-		return args_refuse(args, "no question given");
-	out->question = find_question(word[0]);
-	if (out->question == NULL)
-		return args_refuse(args, "'%s' is no question", word[0]);
-	if (out->question->what != NULL && n < 2)
-		return args_refuse(args, "no %s given", out->question->what);
-	if (out->question->what != NULL)
-		out->what = word[1];
-	if (n > (out->what != NULL ? 2 : 1))
-		return args_refuse(args, "'%s' is one argument too many",
-				   word[out->what != NULL ? 2 : 1]);
-	return 0;
+		args_refuse(args, "no question given");
+	else if (q == NULL)
+		args_refuse(args, "'%s' is no question", word[0]);
+	else if (q->what != NULL && n < 2)
+		args_refuse(args, "no %s given", q->what);
+	else if (n > (q->what != NULL ? 2 : 1))
+		args_refuse(args, "'%s' is one argument too many",
+			    word[q->what != NULL ? 2 : 1]);
+	else {
+		out->question = q;
+		out->what = q->what != NULL ? word[1] : NULL;
+	}
+	return out->question != NULL;
 }
 
 static int read_number(const struct cli_args *args, const char *option,
@@ -176,9 +179,8 @@ int cmd_ask(const struct cli_args *args)
 	struct wish w;
 	int rc;
 
-	rc = read_wish(args, &w);
-	if (rc != 0)
-		return rc;
+	if (!read_wish(args, &w))
+		return CLI_FAIL;
 	if (moment_open(args, w.file, &m, &err) < 0)
 		return cli_fail(&err);
 	a.at = hark_where(m.pair.timeline);

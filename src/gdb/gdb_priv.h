@@ -57,6 +57,7 @@ struct gdb {
 	/* The conversation */
 	int fd; /* -1: none, as in tests */
 	bool no_acks, is_extended, is_over, is_mute, multiprocess;
+	bool is_lost;  /* no timeline could be opened again */
 	bool is_away;  /* killed or detached; run brings it back */
 	bool is_asked; /* a question, not a movement, takes its time */
 	bool shows_progress;

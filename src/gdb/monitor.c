@@ -306,8 +306,7 @@ void on_monitor(struct gdb *g, struct words *w)
 	struct command c = {.g = g, .out = &out};
 	char line[1024];
 
-	if (!words_skip(w, ",") || words_hex_text(w, line, sizeof line) < 0 ||
-	    g->is_away) {
+	if (!words_skip(w, ",") || words_hex_text(w, line, sizeof line) < 0) {
 		gdb_fail(g, GDB_EINVAL);
 		return;
 	}

@@ -136,6 +136,10 @@ static void answer(struct gdb *g, const char *body, size_t len)
 {
 	packet_clear(&g->out);
 	g->is_mute = false;
+	if (g->is_lost) {
+		gdb_fail(g, GDB_ENOMEM);
+		return;
+	}
 	for (size_t i = 0; i < sizeof packets / sizeof packets[0]; i++) {
 		struct words w = {body, body + len};
 
@@ -189,13 +193,16 @@ static void take(struct gdb *g, uint8_t byte)
 static void greet(struct gdb *g, int fd)
 {
 	g->fd = fd;
-	g->no_acks = g->is_extended = g->is_over = g->is_mute = false;
+	g->no_acks = g->is_extended = g->is_mute = false;
+	g->is_over = g->is_lost;
 	g->multiprocess = g->shows_progress = false;
 	g->unknown = GDB_UNKNOWN_ERROR;
 	g->is_away = false;
 	g->bytes_at = g->bytes_end = 0;
 	packet_reader_init(&g->in);
 	packet_clear(&g->out);
+	if (g->is_lost)
+		return;
 	gdb_stops_clear(g);
 	gdb_catch_signals(g, 0);
 }
@@ -242,15 +249,13 @@ static int go_to(struct gdb *g, struct hark_timeline *t, const char *at,
 	return g->api->f_seek(t, &to, err);
 }
 
-int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
-		     struct hark_error *err)
+static int open_at(struct gdb *g, uint32_t number, const char *at,
+		   struct hark_error *err)
 {
-	const struct hark_process *p = find_process(g, number);
-	struct regs_layout layout;
 	struct hark_timeline *t;
+	struct regs_layout layout;
 
-	if (p == NULL ||
-	    g->api->f_timeline_open(g->recording, number, &t, err) < 0)
+	if (g->api->f_timeline_open(g->recording, number, &t, err) < 0)
 		return -1;
 	if (g->api->f_registers(t, g->api->f_selected(t), &g->registers, err) <
 		0 ||
@@ -258,12 +263,8 @@ int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
 		g->api->f_timeline_close(t);
 		return -1;
 	}
-	if (g->t != NULL) {
-		gdb_stops_clear(g);
-		g->api->f_timeline_close(g->t);
-	}
 	g->t = t;
-	g->process = p;
+	g->process = find_process(g, number);
 	g->first_rsp = g->registers.gpr[4];
 	regs_layout_here(&layout);
 	regs_init(&g->regs, &layout);
@@ -272,6 +273,35 @@ int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
 	g->api->f_on_progress(t, gdb_progress, g);
 	gdb_catch_signals(g, 0);
 	return 0;
+}
+
+/* Two timelines may need more memory than there is: the old one is given up
+ * before there is a new one, and had again if there is none. */
+int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
+		     struct hark_error *err)
+{
+	uint32_t old = g->process == NULL ? 0 : g->process->number;
+	char was[64];
+	bool is_away = g->is_away;
+
+	if (find_process(g, number) == NULL)
+		return -1;
+	if (g->t != NULL) {
+		struct hark_position here = g->api->f_where(g->t);
+
+		g->api->f_position_text(&here, was, sizeof was);
+		gdb_stops_clear(g);
+		g->api->f_timeline_close(g->t);
+		g->t = NULL;
+	}
+	if (open_at(g, number, at, err) == 0)
+		return 0;
+	if (old == 0)
+		return -1;
+	if (open_at(g, old, was, NULL) < 0 && open_at(g, old, NULL, NULL) < 0)
+		g->is_over = g->is_lost = true;
+	g->is_away = is_away;
+	return -1;
 }
 
 int gdb_new(const struct gdb_wish *wish, struct gdb **out,

@@ -297,7 +297,9 @@ static uint64_t compute(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
 	case OP_SHR:
 		return b < 64 ? a >> b : 0;
 	case OP_SHRA:
-		return (uint64_t)((int64_t)a >> (b < 64 ? b : 63));
+		if (b < 64)
+			return (uint64_t)((int64_t)a >> b);
+		return (int64_t)a < 0 ? UINT64_MAX : 0;
 	case OP_XOR:
 		return a ^ b;
 	default:
@@ -427,15 +429,13 @@ static void push_frame_base(struct machine *m, int64_t offset)
 	sub.begin = sub.c.at;
 	run_loop(&sub);
 	m->steps = sub.steps;
-	if (sub.failed || place.n != 1)
+	if (sub.failed || place.n != 1 || place.piece[0].kind == EXPR_NOWHERE ||
+	    place.piece[0].kind == EXPR_BYTES)
 		fail(m);
 	else if (place.piece[0].kind == EXPR_REGISTER)
 		push(m, reg_value(m, place.piece[0].u) + (uint64_t)offset);
-	else if (place.piece[0].kind == EXPR_MEMORY ||
-		 place.piece[0].kind == EXPR_VALUE)
-		push(m, place.piece[0].u + (uint64_t)offset);
 	else
-		fail(m);
+		push(m, place.piece[0].u + (uint64_t)offset);
 }
 
 static void run_stack(struct machine *m, uint8_t op)

@@ -354,10 +354,7 @@ static void place_constant(const struct dw_value *v, struct expr_place *out)
 		    (struct expr_piece){.kind = EXPR_BYTES,
 					.bytes = (const uint8_t *)v->text,
 					.bytes_len = v->len};
-	else if (v->class == DWARF_CONSTANT)
-		out->piece[0] =
-		    (struct expr_piece){.kind = EXPR_VALUE, .u = v->u};
-	else if (v->class == DWARF_ADDRESS)
+	else if (v->class == DWARF_CONSTANT || v->class == DWARF_ADDRESS)
 		out->piece[0] =
 		    (struct expr_piece){.kind = EXPR_VALUE, .u = v->u};
 }

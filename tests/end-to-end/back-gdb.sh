@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# timeout: 600
+# timeout: 900
+# also: asan
 # hark back and hark gdbserver: real gdb sessions in recordings, forwards and
 # backwards.  What gdb says is held against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 121
+plan 122
 
 SRC=$ROOT/tests/end-to-end
 LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
@@ -207,6 +208,12 @@ AT=(--process 2)
 back family.hark 'info threads' 'info proc'
 like "another process is chosen" "$out" "cmdline = './threads'"
 AT=()
+
+back family.hark 'python pid = re.findall(r"pid (\d+): ./threads", monitor("processes"))[1]' \
+	'detach' 'python gdb.execute("attach " + pid)' 'info proc' \
+	'tbreak report' 'reverse-continue'
+like "attach goes to another process" "$out" \
+	'Temporary breakpoint 1, report \(\)'
 
 # -- The command line --
 AT=(--at start)

@@ -416,14 +416,14 @@ static void unwind_here(void)
 
 static __attribute__((noinline)) void inner(int depth, volatile int *sink)
 {
-	volatile int mine = depth * 10;
+	volatile int inner_mine = depth * 10;
 	char text[32];
 
 	getcontext(&context);
 	unwind_here();
 	snprintf(text, sizeof text, "%d", depth * 10);
-	SAYS("mine", text);
-	*sink = mine;
+	SAYS("inner_mine", text);
+	*sink = inner_mine;
 }
 
 static __attribute__((noinline)) void middle(int depth, volatile int *sink)
@@ -461,7 +461,9 @@ static __attribute__((noinline)) int from_outside(volatile int *sink)
 	e.frame = 1;
 	SAYS("own.id", "4711");
 	SAYS("in_frame_1 + 1", "0xd");
-	ck_assert(strncmp(says("mine"), "!there is no 'mine'", 19) == 0);
+	ck_assert_msg(
+	    strncmp(says("inner_mine"), "!there is no 'inner_mine'", 25) == 0,
+	    "%s", says("inner_mine"));
 	return own.id + in_frame_1;
 }
 

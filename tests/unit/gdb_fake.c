@@ -34,7 +34,7 @@ struct hark_recording {
 	unsigned n_modules;
 	struct hark_mapping mappings[KNOWN_MAX];
 	unsigned n_mappings;
-	int stalls;
+	int stalls, refuses;
 	unsigned asked;
 };
 
@@ -161,6 +161,11 @@ void fake_stall(struct hark_recording *r)
 	r->stalls = 1;
 }
 
+void fake_refuse(struct hark_recording *r)
+{
+	r->refuses = 1;
+}
+
 unsigned fake_asked(const struct hark_recording *r)
 {
 	return r->asked;
@@ -217,6 +222,8 @@ static int f_timeline_open(struct hark_recording *r, uint32_t process,
 
 	if (process > 2)
 		return fail(err, HARK_ERROR_POSITION, "no such process");
+	if (r->refuses && process == 1)
+		return fail(err, HARK_ERROR_MEMORY, "no memory");
 	t = calloc(1, sizeof *t);
 	t->r = r;
 	t->selected = 1;

@@ -34,6 +34,8 @@ void fake_know(struct hark_recording *r, uint64_t address, const void *bytes,
 unsigned fake_moment(const struct hark_timeline *t);
 /* Runs take for ever until the progress function stops them. */
 void fake_stall(struct hark_recording *r);
+/* No timeline of the first process can be opened any more. */
+void fake_refuse(struct hark_recording *r);
 /* How often conditions were asked. */
 unsigned fake_asked(const struct hark_recording *r);
 

@@ -346,6 +346,11 @@ START_TEST(gdb_another_process_is_attached_to)
 	IS("qC", "QCp96.65");
 	IS("qXfer:exec-file:read:96:0,100", "l/bin/fake");
 	IS("vAttach;1", "E01");
+	monitor("seek 1:3");
+	fake_refuse(r); /* another is not to be had: all stays as it was */
+	IS("vAttach;64", "E01");
+	IS("qC", "QCp96.65");
+	ck_assert_str_eq(monitor("when"), "1:3\n");
 	ck_assert_ptr_nonnull(strstr(monitor("processes"), "* 2 pid 150"));
 }
 END_TEST

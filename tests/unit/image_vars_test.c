@@ -456,6 +456,7 @@ static __attribute__((noinline)) void outer(int parameter, struct vars_cpu *cpu,
 	volatile int on_stack = parameter * 3;
 	long kept = parameter * 5L;
 
+	__asm__ volatile("" : "+r"(kept), "+r"(parameter));
 	{
 		volatile short in_block = (short)(parameter + 1);
 
@@ -465,6 +466,7 @@ static __attribute__((noinline)) void outer(int parameter, struct vars_cpu *cpu,
 	}
 	ck_assert_int_eq(local(cpu, "kept", 0, 8), kept);
 	ck_assert_int_eq(local(cpu, "parameter", 0, 4), parameter);
+	__asm__ volatile("" : "+r"(kept), "+r"(parameter));
 	*sink = (int)kept + parameter;
 }
 
