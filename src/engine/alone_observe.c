@@ -141,7 +141,7 @@ static void put_access(struct work *w, struct x86_mem m, unsigned size,
 
 	if (size == 0 || size > 64)
 		return;
-	if (o->n_windows != 0 && !w->lonely)
+	if (o->n_windows != 0 && !w->blind)
 		put_windows(w, m, size, how);
 	if (o->touches & how)
 		put_touch(w, m, size);

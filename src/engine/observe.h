@@ -8,7 +8,7 @@
  * (Without a skew the processor takes the load for one of what was just stored
  * to the map: docs/decisions.md has it of the shadow.)
  *
- * Blocks that were made for one step (lonely) ignore stops and windows. All of
+ * Blocks that were made for one step (blind) ignore stops and windows. All of
  * it is only for replay; pure. */
 #ifndef ENGINE_OBSERVE_H
 #define ENGINE_OBSERVE_H

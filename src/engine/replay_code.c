@@ -40,13 +40,15 @@ static void cover(struct replay *r, uint32_t number)
 }
 
 /* 0: there is no memory. */
-static uint32_t make_block(struct replay *r, uint64_t stop, int indirect)
+static uint32_t make_block(struct replay *r, uint64_t stop, int indirect,
+			   int blind)
 {
 	struct translate_how how = {.pc = r->v->pc,
 				    .limit = ~0ull,
 				    .kind = BLOCK_LIVE,
 				    .indirect = (uint8_t)indirect,
 				    .lonely = stop != 0,
+				    .blind = (uint8_t)blind,
 				    .stop = stop};
 	uint32_t number;
 
@@ -64,7 +66,7 @@ uint32_t replay_block(struct replay *r, int indirect)
 {
 	uint32_t number = cache_find(r->e->cache, r->v->pc);
 
-	return number != 0 ? number : make_block(r, 0, indirect);
+	return number != 0 ? number : make_block(r, 0, indirect, 0);
 }
 
 static int is_code(struct replay *r)
@@ -81,7 +83,20 @@ uint32_t replay_near_block(struct replay *r, uint64_t stop)
 	if (!near_is(r, n, r->v->pc, stop))
 		*n = (struct near){r->v->pc, stop, 0, 0};
 	if (n->number == 0 && is_code(r))
-		n->number = make_block(r, stop, 0);
+		n->number = make_block(r, stop, 0, 0);
+	return n->number;
+}
+
+/* Found under another name than those that are not blind. */
+uint32_t replay_blind_block(struct replay *r, uint64_t stop)
+{
+	const uint64_t name = stop ^ 1ull << 63;
+	struct near *n = near_at(r, r->v->pc, name);
+
+	if (!near_is(r, n, r->v->pc, name))
+		*n = (struct near){r->v->pc, name, 0, 0};
+	if (n->number == 0 && is_code(r))
+		n->number = make_block(r, stop, 0, 1);
 	return n->number;
 }
 

@@ -78,6 +78,7 @@ static inline int near_is(const struct replay *r, const struct near *n,
 /* The block at vcpu.pc: one that ends before stop, or (0) any. 0: there is no
  * code, or no memory. */
 uint32_t replay_near_block(struct replay *r, uint64_t stop);
+uint32_t replay_blind_block(struct replay *r, uint64_t stop);
 uint32_t replay_start_block(struct replay *r);
 uint32_t replay_block(struct replay *r, int indirect);
 /* Forgets all. */

@@ -300,7 +300,7 @@ enum replay_stop replay_step(struct replay *r)
 	number = r->fetch(r->ctx, v->pc, code, sizeof code);
 	why = REPLAY_CODE;
 	if (x86_decode(code, number, &x) == X86_OK) {
-		number = replay_near_block(r, v->pc + x.len);
+		number = replay_blind_block(r, v->pc + x.len);
 		if (number != 0) {
 			vcpu_set_budget(v, 0);
 			v->enter = cache_block(r->e->cache, number)->plain;

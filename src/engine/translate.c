@@ -778,7 +778,8 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	struct work w = {.e = e,
 			 .g = &g,
 			 .temp = {X86_NOREG, X86_NOREG},
-			 .lonely = how->lonely};
+			 .lonely = how->lonely,
+			 .blind = how->blind};
 	struct block_how form = {.limit = how->limit,
 				 .stop = how->stop,
 				 .observe = e->observe,

@@ -11,6 +11,7 @@ struct translate_how {
 	uint8_t indirect;   /* with an indirect entry */
 	uint8_t block_flags;
 	uint8_t lonely; /* it is not found, and its exits are not linked */
+	uint8_t blind;	/* whoever observes does not see it */
 	uint64_t stop;	/* it ends before this instruction; 0: no matter */
 };
 

@@ -46,6 +46,7 @@ struct work {
 	uint16_t flags_behind;	 /* live, if it goes straight on */
 	uint8_t branches;	 /* what is put is a branch's exit */
 	uint8_t lonely;		 /* none of its exits is ever linked */
+	uint8_t blind;		 /* no windows: observe.h */
 	uint64_t counted;	 /* of the block */
 	uint64_t epoch;		 /* threads must have seen it: tape.h; 0: any */
 };

@@ -178,30 +178,34 @@ static int lane_byte(struct hark_timeline *t, struct lane *l, struct walker *w,
 	return 1;
 }
 
-/* All lanes that live or have lived; those that know must agree. 2: they do
- * not. */
+/* All lanes that live or have lived. If those that know do not agree, the one
+ * is right that touched it last. 2: one cannot tell. */
 static int any_byte(struct hark_timeline *t, struct walker **at,
 		    uint64_t address, uint8_t *out, struct hark_err *err)
 {
-	int known = 0;
+	uint8_t byte = 0;
+	int known = 0, differ = 0, newest, rc;
 
 	for (unsigned i = 0; i < t->n_lanes; i++) {
-		uint8_t byte = 0;
-		int rc = 0;
-
-		if (at[i] != NULL)
-			rc = lane_byte(t, &t->lanes[i], at[i], address, &byte,
-				       err);
+		rc = at[i] == NULL ? 0
+				   : lane_byte(t, &t->lanes[i], at[i], address,
+					       &byte, err);
 		if (rc == -1)
 			return -1;
-		if (rc == 0)
-			continue;
-		if (rc == -2 || (known && byte != *out))
+		if (rc == -2)
 			return 2;
-		*out = byte;
-		known = 1;
+		differ |= rc == 1 && known && byte != *out;
+		if (rc == 1)
+			*out = byte;
+		known |= rc;
 	}
-	return known;
+	if (!differ)
+		return known;
+	newest = travel_newest(t, at, address, err);
+	if (newest < 0)
+		return err->code != HARK_OK ? -1 : 2;
+	rc = lane_byte(t, &t->lanes[newest], at[newest], address, out, err);
+	return rc == 1 ? 1 : 2;
 }
 
 /* -- What files say -- */

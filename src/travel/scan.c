@@ -221,6 +221,9 @@ static int run(struct scan *s, const struct stretch *range,
 			return -1;
 		if (why == WALKER_END)
 			return 0;
+		/* In the last count one walks. */
+		if (walker_count(s->w) >= range->end_count)
+			break;
 		if (why == WALKER_BREAK)
 			rc = meet_breaks(s);
 		if (why == WALKER_CALL || why == WALKER_SIGNAL)

@@ -3,6 +3,7 @@
  *	api.c		recordings, errors, positions as text
  *	timeline.c	threads, and where each is at the moment
  *	memory.c	what memory holds then
+ *	newest.c	which thread knows best
  *	scan.c		a stretch of a thread, looked through for something
  *	move.c		steps and runs, forwards and backwards
  *	window.c	a thread's last instructions, for going back
@@ -59,6 +60,16 @@ struct stop {
 	void *ctx;
 };
 
+/* Who knew best what was in a word, at some moment. */
+enum { TRAVEL_NEWEST = 64 };
+struct newest {
+	uint64_t word;
+	uint64_t count, step; /* the moment */
+	unsigned selected;
+	int lane; /* -1: nobody */
+	int is_set;
+};
+
 struct hark_timeline {
 	struct hark_recording *rec; /* borrowed */
 	uint32_t process;
@@ -83,6 +94,7 @@ struct hark_timeline {
 	int64_t asked_ns; /* when the progress function was last called */
 	uint64_t done, total;
 	uint64_t *breaks; /* owned: addresses, for a scout */
+	struct newest newest[TRAVEL_NEWEST];
 };
 
 /* -- api.c -- */
@@ -125,6 +137,13 @@ int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err);
 
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err);
+
+/* -- newest.c -- */
+
+/* The lane that touched a word last, of those whose walkers are `at` the
+ * moment; -1: none, or *err. */
+int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
+		  struct hark_err *err);
 
 /* -- scan.c -- */
 

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 9
+plan 12
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -18,6 +18,15 @@ ok "all writes are found, with what they wrote" diff told seen
 is "the last one is the last" \
 	"$(./travel last writes.hark "$address" "$len" | cut -d' ' -f2)" \
 	"$(tail -n 1 told)"
+
+try hark record -q -o shared.hark -- "$GUESTS/back_shared"
+is "threads that share end as they should" "$status:$err" "0:"
+read -r address stop <<<"$out"
+tail -n +2 <<<"$out" >told
+./travel values shared.hark "$address" "$stop" >seen
+ok "what they shared is what they saw, in their order" diff told seen
+./travel runs shared.hark "$address" "$stop" >seen
+ok "... and from one stop to the next, and back" diff told seen
 
 for guest in back_writes turns thread_atomics sig_storm insn_avx512; do
 	hark record -q -o "$guest.hark" -- "$GUESTS/$guest" >/dev/null 2>&1

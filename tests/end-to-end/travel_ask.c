@@ -4,6 +4,9 @@
  *	travel_ask writes FILE ADDRESS LEN	what each write left there
  *	travel_ask walk FILE SEED ROUNDS	there and back again, compared
  *	travel_ask last FILE ADDRESS LEN	the last write before the end
+ *	travel_ask values FILE ADDRESS STOP	what 8 bytes are whenever STOP
+ *is executed travel_ask runs FILE ADDRESS STOP	the same, by running from one to
+ *						the next, and back again
  *
  * Exit status 0 if all went well. */
 #include <hark/recording.h>
@@ -73,6 +76,65 @@ static int last(struct hark_timeline *t, uint64_t address, uint64_t len)
 	hark_position_text(&a.at, text, sizeof text);
 	printf("%s ", text);
 	print_bytes(a.after, a.size);
+	return 0;
+}
+
+/* -- Values -- */
+
+static void tell_value(struct hark_timeline *t, uint64_t address)
+{
+	uint8_t bytes[8], known[8];
+
+	if (hark_read(t, address, 8, bytes, known, &err) == 8)
+		print_bytes(bytes, 8);
+	else
+		puts("??");
+}
+
+static int visit(void *ctx, struct hark_timeline *t,
+		 const struct hark_position *at)
+{
+	(void)at;
+	tell_value(t, *(uint64_t *)ctx);
+	return 0;
+}
+
+static int values(struct hark_timeline *t, uint64_t address, uint64_t stop)
+{
+	if (hark_visits(t, stop, NULL, NULL, visit, &address, &err) < 0)
+		fail("visits");
+	return 0;
+}
+
+/* Forwards to the end, told; backwards to the start, compared. */
+static int runs(struct hark_timeline *t, uint64_t address, uint64_t stop)
+{
+	enum { MOST = 1000 };
+	static struct hark_position there[MOST];
+	struct hark_stopped stopped;
+	int n = 0;
+
+	hark_break(t, stop, HARK_ANY_THREAD, NULL, NULL);
+	for (; n < MOST; n++) {
+		if (hark_run(t, HARK_FORWARD, &stopped, &err) < 0)
+			fail("run");
+		if (stopped.why != HARK_STOP_BREAKPOINT)
+			break;
+		there[n] = hark_where(t);
+		tell_value(t, address);
+	}
+	while (n-- > 0) {
+		struct hark_position at;
+
+		if (hark_run(t, HARK_BACKWARD, &stopped, &err) < 0)
+			fail("run back");
+		at = hark_where(t);
+		if (stopped.why != HARK_STOP_BREAKPOINT ||
+		    memcmp(&at, &there[n], sizeof at) != 0) {
+			printf("stop %d is another one on the way back\n", n);
+			exit(1);
+		}
+	}
 	return 0;
 }
 
@@ -170,11 +232,19 @@ int main(int argc, char **argv)
 	    hark_timeline_open(r, 0, &t, &err) < 0)
 		fail(argv[2]);
 	a = strtoull(argv[3], NULL, strcmp(argv[1], "walk") == 0 ? 10 : 16);
-	b = strtoull(argv[4], NULL, 10);
+	b = strtoull(argv[4], NULL,
+		     strcmp(argv[1], "values") == 0 ||
+			     strcmp(argv[1], "runs") == 0
+			 ? 16
+			 : 10);
 	if (strcmp(argv[1], "writes") == 0)
 		writes(t, a, b);
 	else if (strcmp(argv[1], "last") == 0)
 		last(t, a, b);
+	else if (strcmp(argv[1], "values") == 0)
+		values(t, a, b);
+	else if (strcmp(argv[1], "runs") == 0)
+		runs(t, a, b);
 	else
 		walk(t, a, b);
 	hark_timeline_close(t);
