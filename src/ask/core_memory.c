@@ -109,6 +109,54 @@ static int look_mapping(struct finder *f, const struct hark_mapping *m)
 	return 0;
 }
 
+/* -- What there is -- */
+
+int core_mappings(struct ask_pair *p, struct hark_mapping **out, unsigned *n,
+		  struct hark_err *err)
+{
+	const struct hark_mapping *maps = NULL;
+	struct hark_error e = {0};
+	struct hark_mapping *copy;
+	unsigned count_of = 0;
+
+	if (hark_mappings(p->timeline, &maps, &count_of, &e) < 0)
+		return ask_error(&e, err);
+	copy = calloc(count_of + 1u, sizeof *copy);
+	if (copy == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "no memory");
+	for (unsigned i = 0; i < count_of; i++)
+		copy[i] = maps[i];
+	*out = copy;
+	*n = count_of;
+	return 0;
+}
+
+/* Was the last thing that it did to end itself? */
+static bool has_left(struct ask_pair *p, const struct hark_registers *r)
+{
+	enum { CALL_EXIT = 60 };
+	static const uint8_t call[2] = {0x0f, 0x05};
+	uint8_t code[4] = {0}, known[4] = {0};
+
+	if (r->gpr[0] != CALL_EXIT)
+		return false;
+	hark_read(p->timeline, r->rip - 2, sizeof code, code, known, NULL);
+	return memcmp(code, call, 2) == 0 || memcmp(code + 2, call, 2) == 0;
+}
+
+bool core_has_thread(struct ask_pair *p, const struct hark_thread *t,
+		     struct hark_registers *room)
+{
+	struct hark_position here = hark_where(p->timeline);
+
+	if (hark_registers(p->timeline, t->number, room, NULL) < 0)
+		return false;
+	if (hark_thread_lives(p->timeline, t->number) == 1)
+		return true;
+	return hark_position_compare(p->timeline, &t->last, &here) <= 0 &&
+	       !has_left(p, room);
+}
+
 /* -- Stacks -- */
 
 static bool is_mapped(const struct hark_mapping *maps, unsigned n,
@@ -159,13 +207,9 @@ static int look_stacks(struct finder *f, const struct hark_mapping *maps,
 
 	if (regs == NULL)
 		return err_set(f->err, HARK_ENOMEM, 0, "no memory");
-	for (unsigned i = 0; rc == 0 && i < hark_n_threads(t); i++) {
-		uint32_t number = hark_thread(t, i)->number;
-
-		if (hark_thread_lives(t, number) == 1 &&
-		    hark_registers(t, number, regs, NULL) == 0)
+	for (unsigned i = 0; rc == 0 && i < hark_n_threads(t); i++)
+		if (core_has_thread(f->p, hark_thread(t, i), regs))
 			rc = look_stack(f, regs->gpr[4], maps, n);
-	}
 	free(regs);
 	return rc;
 }
@@ -211,8 +255,7 @@ int core_find_memory(struct ask_pair *p, struct core_memory *out,
 {
 	struct core_memory m = {0};
 	struct finder f = {.p = p, .out = &m, .err = err};
-	const struct hark_mapping *maps = NULL;
-	struct hark_error e = {0};
+	struct hark_mapping *maps = NULL;
 	unsigned n = 0;
 	int rc = 0;
 
@@ -220,13 +263,13 @@ int core_find_memory(struct ask_pair *p, struct core_memory *out,
 	if (f.bytes == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "no memory");
 	f.known = f.bytes + CHUNK;
-	if (hark_mappings(p->timeline, &maps, &n, &e) < 0)
-		rc = ask_error(&e, err);
+	rc = core_mappings(p, &maps, &n, err);
 	for (unsigned i = 0; rc == 0 && i < n; i++)
 		rc = look_mapping(&f, &maps[i]);
 	if (rc == 0)
 		rc = look_stacks(&f, maps, n);
 	free(f.bytes);
+	free(maps);
 	if (rc < 0) {
 		core_free_memory(&m);
 		return -1;

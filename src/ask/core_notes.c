@@ -354,23 +354,25 @@ static void note_own(struct maker *m)
 static int first_thread(struct maker *m, const struct hark_thread *t,
 			uint64_t rsp)
 {
-	const struct hark_mapping *maps = NULL;
-	struct hark_error e = {0};
+	struct hark_mapping *maps = NULL;
 	uint8_t siginfo[128];
 	unsigned n = 0;
 	int signo = 0;
 	bool has =
 	    hark_signal(m->p->timeline, t->number, &signo, siginfo, NULL) == 1;
 
-	if (hark_mappings(m->p->timeline, &maps, &n, &e) < 0)
-		return ask_error(&e, m->err);
-	if (note_status(m, t, has ? signo : 0) < 0)
+	if (core_mappings(m->p, &maps, &n, m->err) < 0)
 		return -1;
+	if (note_status(m, t, has ? signo : 0) < 0) {
+		free(maps);
+		return -1;
+	}
 	note_process(m);
 	if (has)
 		note(m->n, "CORE", NOTE_SIGINFO, siginfo, sizeof siginfo);
 	note_auxv(m, rsp, maps, n);
 	note_files(m, maps, n);
+	free(maps);
 	note_xstate(m->n, m->regs);
 	return 0;
 }
@@ -392,7 +394,7 @@ static int all_threads(struct maker *m, unsigned *threads)
 		const struct hark_thread *other = hark_thread(t, i);
 
 		if (other->number == first ||
-		    hark_thread_lives(t, other->number) != 1)
+		    !core_has_thread(m->p, other, m->regs))
 			continue;
 		if (note_status(m, other, 0) < 0)
 			return -1;

@@ -21,6 +21,15 @@ struct core_memory {
 	uint64_t known, unknown;
 };
 
+/* The mappings of this moment; a copy, with paths that live as long as the
+ * timeline. For the caller to free. */
+int core_mappings(struct ask_pair *p, struct hark_mapping **out, unsigned *n,
+		  struct hark_err *err);
+/* Is the thread there? Also one that died with the process, which is not
+ * alive at the last moment, but did not end by itself either. */
+bool core_has_thread(struct ask_pair *p, const struct hark_thread *t,
+		     struct hark_registers *room);
+
 int core_find_memory(struct ask_pair *p, struct core_memory *out,
 		     struct hark_err *err);
 void core_free_memory(struct core_memory *m);

@@ -85,6 +85,12 @@ struct gdb {
 	struct doc doc;	      /* of the last qXfer */
 	struct gdb_file files[GDB_FILES_MAX];
 	struct gdb_bytes *modules; /* owned; one each */
+	struct gdb_maps {
+		struct hark_mapping *at; /* owned, paths too */
+		unsigned n;
+		struct hark_position when;
+		bool is_valid;
+	} maps;
 	unsigned n_modules;
 };
 
@@ -135,6 +141,10 @@ int gdb_elf_at(struct gdb *g, const struct hark_mapping *m,
 	       struct gdb_elf *out);
 /* The program itself. */
 int gdb_elf_main(struct gdb *g, struct gdb_elf *out);
+/* Those of this moment; a copy, for reading memory may move the timeline's.
+ * It lives as long as the moment. */
+int gdb_mappings(struct gdb *g, const struct hark_mapping **out, unsigned *n);
+void gdb_maps_free(struct gdb *g);
 const struct hark_mapping *gdb_mapping_at(struct gdb *g, uint64_t address);
 const char *gdb_program(struct gdb *g);
 void gdb_auxv(struct gdb *g, struct doc *out);
@@ -165,6 +175,7 @@ gdb_handler on_why, on_continue, on_step, on_back_continue, on_back_step,
     on_actions, on_actions_known, on_run, on_restart, on_kill, on_kill_old,
     on_detach, on_attach;
 unsigned gdb_signal_number(int linux_signal);
+int gdb_is_same(const struct hark_position *a, const struct hark_position *b);
 
 /* monitor.c */
 gdb_handler on_monitor;

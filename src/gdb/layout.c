@@ -6,6 +6,7 @@
 #include "gdb/gdb_priv.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -13,12 +14,55 @@ enum {
 	WORDS_MAX = 65536, /* arguments and variables */
 };
 
+void gdb_maps_free(struct gdb *g)
+{
+	for (unsigned i = 0; i < g->maps.n; i++)
+		free((char *)(uintptr_t)g->maps.at[i].path);
+	free(g->maps.at);
+	g->maps = (struct gdb_maps){0};
+}
+
+static int copy_maps(struct gdb *g, const struct hark_mapping *from, unsigned n)
+{
+	gdb_maps_free(g);
+	g->maps.at = calloc(n + 1, sizeof *g->maps.at);
+	if (g->maps.at == NULL)
+		return -1;
+	for (; g->maps.n < n; g->maps.n++) {
+		struct hark_mapping *to = &g->maps.at[g->maps.n];
+
+		*to = from[g->maps.n];
+		to->path = strdup(to->path);
+		if (to->path == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+int gdb_mappings(struct gdb *g, const struct hark_mapping **out, unsigned *n)
+{
+	struct hark_position now = g->api->f_where(g->t);
+	const struct hark_mapping *from;
+	unsigned n_from;
+
+	if (!g->maps.is_valid || !gdb_is_same(&now, &g->maps.when)) {
+		if (g->api->f_mappings(g->t, &from, &n_from, NULL) < 0 ||
+		    copy_maps(g, from, n_from) < 0)
+			return -1;
+		g->maps.when = now;
+		g->maps.is_valid = true;
+	}
+	*out = g->maps.at;
+	*n = g->maps.n;
+	return 0;
+}
+
 const struct hark_mapping *gdb_mapping_at(struct gdb *g, uint64_t address)
 {
 	const struct hark_mapping *m;
 	unsigned n;
 
-	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+	if (gdb_mappings(g, &m, &n) < 0)
 		return NULL;
 	for (unsigned i = 0; i < n; i++)
 		if (m[i].start <= address && address < m[i].end)
@@ -99,7 +143,7 @@ int gdb_elf_main(struct gdb *g, struct gdb_elf *out)
 	const struct hark_mapping *m;
 	unsigned n;
 
-	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+	if (gdb_mappings(g, &m, &n) < 0)
 		return -1;
 	for (unsigned i = 0; i < n; i++)
 		if (m[i].offset == 0 && strcmp(m[i].path, program) == 0 &&
@@ -153,7 +197,7 @@ static void auxv_from_mappings(struct gdb *g, struct doc *out)
 	struct gdb_elf e;
 	unsigned n;
 
-	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+	if (gdb_mappings(g, &m, &n) < 0)
 		n = 0;
 	if (gdb_elf_main(g, &e) == 0) {
 		const char *interp = last_component(e.interp);

@@ -83,7 +83,7 @@ static void list_mapped(struct gdb *g, struct doc *out)
 	unsigned n;
 
 	doc_text(out, "<library-list-svr4 version=\"1.0\">");
-	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+	if (gdb_mappings(g, &m, &n) < 0)
 		n = 0;
 	for (unsigned i = 0; i < n; i++)
 		if (m[i].offset == 0 && m[i].path[0] == '/' &&
@@ -137,7 +137,7 @@ static int modid_offset(struct gdb *g, uint32_t *out)
 	const struct hark_mapping *m;
 	unsigned n;
 
-	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+	if (gdb_mappings(g, &m, &n) < 0)
 		return -1;
 	for (unsigned i = 0; i < n; i++)
 		if (m[i].offset == 0 &&

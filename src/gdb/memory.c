@@ -97,7 +97,7 @@ void on_region(struct gdb *g, struct words *w)
 	unsigned n;
 
 	if (!words_number(w, &address) || g->is_away ||
-	    g->api->f_mappings(g->t, &all, &n, NULL) < 0) {
+	    gdb_mappings(g, &all, &n) < 0) {
 		gdb_fail(g, GDB_EINVAL);
 		return;
 	}

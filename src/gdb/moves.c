@@ -168,14 +168,14 @@ static void begin(struct gdb *g)
 	g->stopped = (struct hark_stopped){0};
 }
 
-/* Is there nothing before, or behind, where it is? Then it was told why it
- * stopped there, and is told now that history ends. */
-static int is_same(const struct hark_position *a, const struct hark_position *b)
+int gdb_is_same(const struct hark_position *a, const struct hark_position *b)
 {
 	return a->process == b->process && a->thread == b->thread &&
 	       a->count == b->count && a->step == b->step;
 }
 
+/* At the end it was told why the program stopped there; now, that history
+ * ends. */
 static void run(struct gdb *g, enum hark_direction way)
 {
 	struct hark_position was = g->api->f_where(g->t), is;
@@ -185,7 +185,8 @@ static void run(struct gdb *g, enum hark_direction way)
 	begin(g);
 	rc = g->api->f_run(g->t, way, &g->stopped, &err);
 	is = g->api->f_where(g->t);
-	if (rc == 0 && g->stopped.why == HARK_STOP_END && is_same(&was, &is)) {
+	if (rc == 0 && g->stopped.why == HARK_STOP_END &&
+	    gdb_is_same(&was, &is)) {
 		g->is_stopped = true;
 		put_stop(g);
 		return;

@@ -77,7 +77,7 @@ static void put_maps(struct gdb *g, struct doc *out, bool is_full)
 	const struct hark_mapping *m;
 	unsigned n;
 
-	if (g->api->f_mappings(g->t, &m, &n, NULL) < 0)
+	if (gdb_mappings(g, &m, &n) < 0)
 		n = 0;
 	for (unsigned i = 0; i < n; i++) {
 		if (has_stack && m[i].start > stack.start) {

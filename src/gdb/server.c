@@ -291,6 +291,7 @@ int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
 
 		g->api->f_position_text(&here, was, sizeof was);
 		gdb_stops_clear(g);
+		gdb_maps_free(g);
 		g->api->f_timeline_close(g->t);
 		g->t = NULL;
 	}
@@ -338,6 +339,7 @@ void gdb_free(struct gdb *g)
 	if (g == NULL)
 		return;
 	gdb_files_close(g);
+	gdb_maps_free(g);
 	if (g->t != NULL) {
 		gdb_stops_clear(g);
 		g->api->f_timeline_close(g->t);

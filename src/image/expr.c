@@ -297,9 +297,8 @@ static uint64_t compute(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
 	case OP_SHR:
 		return b < 64 ? a >> b : 0;
 	case OP_SHRA:
-		if (b < 64)
-			return (uint64_t)((int64_t)a >> b);
-		return (int64_t)a < 0 ? UINT64_MAX : 0;
+		b = b < 64 ? b : 63;
+		return (int64_t)a < 0 ? ~(~a >> b) : a >> b;
 	case OP_XOR:
 		return a ^ b;
 	default:

@@ -4,7 +4,7 @@
 # program said, and against what hark says itself.
 . "$(dirname "$0")/lib.sh"
 
-plan 29
+plan 33
 
 cat >prog.c <<'EOF'
 #include <stdio.h>
@@ -89,6 +89,42 @@ like "so is the heap" "$g" '\$2 = 2'
 like "and locals" "$g" '\$3 = 0.5'
 is "registers" "$(debug prog-static middle 'print/x $rsp' | sed -n 's/^\$1 = //p')" \
 	"$("$HARK" ask p.hark value '$rsp' --at "$pos" | sed 's/.* = //')"
+
+# -- Threads --
+
+cat >threads.c <<'EOF'
+#include <pthread.h>
+#include <stdatomic.h>
+static _Atomic int ready;
+__attribute__((noinline)) static void spin(long n)
+{
+	atomic_fetch_add(&ready, 1);
+	while (atomic_load(&ready) < 100 + n)
+		;
+}
+static void *run(void *p) { spin((long)p); return p; }
+int main(void)
+{
+	pthread_t t[3], gone;
+
+	for (long i = 0; i < 3; i++)
+		pthread_create(&t[i], 0, run, (void *)i);
+	pthread_create(&gone, 0, run, (void *)-1000L);
+	pthread_join(gone, 0);
+	while (atomic_load(&ready) < 4)
+		;
+	__builtin_trap();
+}
+EOF
+gcc -g -O1 -pthread -o threads threads.c
+rm -f t.hark
+try hark record -q -o t.hark -- ./threads
+is "a program of several threads dies" "$status" 132
+ok "its core" "$HARK" core -q t.hark -o threads.core
+g=$(debug threads threads.core 'info threads')
+is "has those that died with it, not the one that ended" \
+	"$(grep -cE '^[* ] [0-9]+ +LWP [0-9]+ ' <<<"$g")" 4
+like "the one that died is first" "$g" '\* 1 +.*main \(\) at threads\.c:21'
 
 # -- The file --
 

@@ -9,7 +9,7 @@
 per_file=${HARK_MUTATIONS:-700}
 corpus=$ROOT/tests/fuzz/corpus/image_elf
 
-plan 5
+plan 6
 
 build_image mutate asan "$ROOT/tests/end-to-end/image_mutate.c" \
 	"$ROOT/tests/fuzz/image_elf.c" || exit 1
@@ -20,6 +20,12 @@ like "mutations of the corpus are survived" "$out" ' mutations, 0 bad$'
 gcc -O2 -g -w -o names "$ROOT/tests/guests/image_names.c"
 try ./mutate 0 "$per_file" names
 like "mutations of an ordinary program are survived" "$out" \
+	' mutations, 0 bad$'
+
+build_image mutate-vars asan "$ROOT/tests/end-to-end/image_mutate.c" \
+	"$ROOT/tests/fuzz/image_vars.c" || exit 1
+try ./mutate-vars 0 "$per_file" "$ROOT"/tests/fuzz/corpus/image_vars/*
+like "types and variables of damaged files are survived" "$out" \
 	' mutations, 0 bad$'
 
 # The runner sees what it should see: a program that dies is counted.

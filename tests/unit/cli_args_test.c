@@ -60,6 +60,28 @@ START_TEST(options_end_at_two_dashes)
 }
 END_TEST
 
+START_TEST(options_may_stand_among_mixed_words)
+{
+	struct cli_args *a =
+	    parsed("ask", WORDS("f.hark", "--json", "value", "x", "--at", "1:2",
+				"--", "--json", "-q"));
+
+	ck_assert(args_flag(a, "json"));
+	ck_assert(!args_flag(a, "quiet"));
+	ck_assert_str_eq("1:2", args_value(a, "at"));
+	ck_assert_uint_eq(5, args_count(a));
+	ck_assert_str_eq("f.hark", args_operands(a)[0]);
+	ck_assert_str_eq("value", args_operands(a)[1]);
+	ck_assert_str_eq("x", args_operands(a)[2]);
+	ck_assert_str_eq("--json", args_operands(a)[3]);
+	ck_assert_str_eq("-q", args_operands(a)[4]);
+	ck_assert_ptr_null(args_operands(a)[5]);
+	args_free(a);
+	check_refused("ask", WORDS("value", "x", "--wrong"),
+		      "ask: unknown option '--wrong'; see 'hark help ask'");
+}
+END_TEST
+
 START_TEST(one_dash_alone_is_a_word)
 {
 	struct cli_args *a = parsed("run", WORDS("-q", "-", "-D"));
@@ -275,6 +297,7 @@ Suite *cli_args_suite(void)
 
 	tcase_add_test(t, options_end_at_the_first_word);
 	tcase_add_test(t, options_end_at_two_dashes);
+	tcase_add_test(t, options_may_stand_among_mixed_words);
 	tcase_add_test(t, one_dash_alone_is_a_word);
 	tcase_add_test(t, values_come_in_four_forms);
 	tcase_add_test(t, letters_may_stand_together);

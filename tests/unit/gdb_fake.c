@@ -33,6 +33,7 @@ struct hark_recording {
 	struct hark_module modules[KNOWN_MAX];
 	unsigned n_modules;
 	struct hark_mapping mappings[KNOWN_MAX];
+	struct hark_mapping *lent; /* a copy, until memory is read */
 	unsigned n_mappings;
 	int stalls, refuses;
 	unsigned asked;
@@ -134,6 +135,7 @@ struct hark_recording *fake_new(void)
 
 void fake_free(struct hark_recording *r)
 {
+	free(r->lent);
 	free(r);
 }
 
@@ -391,6 +393,8 @@ static size_t f_read(struct hark_timeline *t, uint64_t address, size_t len,
 	size_t n = 0;
 
 	(void)err;
+	free(t->r->lent);
+	t->r->lent = NULL;
 	for (size_t i = 0; i < len; i++) {
 		known[i] = (uint8_t)find_byte(t, address + i, &out[i]);
 		n += known[i];
@@ -402,7 +406,10 @@ static int f_mappings(struct hark_timeline *t, const struct hark_mapping **out,
 		      unsigned *n, struct hark_error *err)
 {
 	(void)err;
-	*out = t->r->mappings;
+	free(t->r->lent);
+	t->r->lent = malloc(sizeof t->r->mappings);
+	memcpy(t->r->lent, t->r->mappings, sizeof t->r->mappings);
+	*out = t->r->lent;
 	*n = t->r->n_mappings;
 	return 0;
 }
