@@ -349,14 +349,18 @@ static void unpack(const uint8_t *packed, uint32_t len,
 		unsigned long offset = 0, size = 0;
 		char key[16];
 		const char *value;
+		char *end;
 
 		if (!(out->xstate_bv >> i & 1))
 			continue;
 		fmt_text(key, sizeof key, "xstate_%u", i);
 		value = recording_meta(r, key);
-		if (value == NULL ||
-		    sscanf(value, "%lu,%lu", &offset, &size) != 2 ||
-		    offset + size > sizeof out->xsave ||
+		if (value != NULL) {
+			offset = strtoul(value, &end, 10);
+			size = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
+		}
+		if (size == 0 || offset > sizeof out->xsave ||
+		    size > sizeof out->xsave - offset ||
 		    size > (unsigned long)(packed + len - at))
 			return;
 		memcpy(out->xsave + offset, at, size);

@@ -83,10 +83,12 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 	now.map = (struct map){
 	    e->map.start, page_up(e->map.end), e->map.offset, e->map.prot,
 	    e->map.flags, e->map.dev,	       e->map.ino,    path};
-	if (add(m, &now, err) == 0)
-		return 0;
-	free(path);
-	return -1;
+	if (add(m, &now, err) < 0) {
+		free(path);
+		return -1;
+	}
+	/* The list owns it. */
+	return 0; /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 
 /* MAPS chunks are a stream of MAP records. */

@@ -168,7 +168,7 @@ static int lane_byte(struct hark_timeline *t, struct lane *l, struct walker *w,
 
 	if (rc < 0)
 		return -1;
-	if (offset + REACH < 2 * REACH)
+	if (offset + REACH < 2ull * REACH)
 		fs = lane_index(t, l, w, offset, &by_fs, err);
 	if (fs <= 0)
 		return fs < 0 ? -1 : rc;

@@ -59,7 +59,7 @@ static void add_watch(struct observe *o, uint64_t address, uint64_t len,
 	enum { REACH = 1 << 16 };
 
 	add_window(o, address, len, on);
-	if (address - fs_base + REACH < 2 * REACH)
+	if (address - fs_base + REACH < 2ull * REACH)
 		add_window(o, address - fs_base, len, on);
 }
 

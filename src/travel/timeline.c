@@ -487,9 +487,11 @@ int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
 static struct lane *last_lane(struct hark_timeline *t)
 {
 	size_t n = t->order != NULL ? order_n_turns(t->order) : 0;
+	struct lane *l = NULL;
 
-	return n == 0 ? &t->lanes[0]
-		      : travel_lane(t, order_turn(t->order, n - 1)->thread);
+	if (n > 0)
+		l = travel_lane(t, order_turn(t->order, n - 1)->thread);
+	return l != NULL ? l : &t->lanes[0];
 }
 
 int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
@@ -498,8 +500,6 @@ int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
 	struct hark_err why = {0};
 	int rc;
 
-	if (l == NULL)
-		l = &t->lanes[0];
 	if (!l->has_last &&
 	    run_to_end(t, l, travel_walker(t, l, &why), &why) < 0)
 		return travel_failed(&why, err);

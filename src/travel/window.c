@@ -310,7 +310,7 @@ int window_byte(const struct window *w, unsigned i, uint32_t index,
 			break;
 		if (off < n->len) {
 			*out = n->bytes[off];
-			was_touched = n->touched >> off & 1;
+			was_touched = (int)(n->touched >> off & 1);
 		}
 		at = n->before;
 	}
