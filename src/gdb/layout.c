@@ -25,16 +25,16 @@ void gdb_maps_free(struct gdb *g)
 static int copy_maps(struct gdb *g, const struct hark_mapping *from, unsigned n)
 {
 	gdb_maps_free(g);
-	g->maps.at = calloc(n + 1, sizeof *g->maps.at);
+	g->maps.at = reallocarray(NULL, n + 1, sizeof *g->maps.at);
 	if (g->maps.at == NULL)
 		return -1;
 	for (; g->maps.n < n; g->maps.n++) {
-		struct hark_mapping *to = &g->maps.at[g->maps.n];
+		char *path = strdup(from[g->maps.n].path);
 
-		*to = from[g->maps.n];
-		to->path = strdup(to->path);
-		if (to->path == NULL)
+		if (path == NULL)
 			return -1;
+		g->maps.at[g->maps.n] = from[g->maps.n];
+		g->maps.at[g->maps.n].path = path;
 	}
 	return 0;
 }

@@ -207,10 +207,10 @@ static void do_known(const struct command *c)
 	}
 	memset(known, 0, sizeof known);
 	c->g->api->f_read(c->g->t, address, (size_t)len, bytes, known, NULL);
-	for (unsigned i = 0; i < len; i++) {
+	for (unsigned i = 0; i < len; i++, address++) {
 		if (i % A_LINE == 0)
 			doc_text(c->out, "%s0x%llx:", i == 0 ? "" : "\n",
-				 (unsigned long long)(address + i));
+				 (unsigned long long)address);
 		if (known[i])
 			doc_text(c->out, " %02x", bytes[i]);
 		else

@@ -4,7 +4,7 @@
 # program said, and against what hark says itself.
 . "$(dirname "$0")/lib.sh"
 
-plan 33
+plan 35
 
 cat >prog.c <<'EOF'
 #include <stdio.h>
@@ -89,6 +89,12 @@ like "so is the heap" "$g" '\$2 = 2'
 like "and locals" "$g" '\$3 = 0.5'
 is "registers" "$(debug prog-static middle 'print/x $rsp' | sed -n 's/^\$1 = //p')" \
 	"$("$HARK" ask p.hark value '$rsp' --at "$pos" | sed 's/.* = //')"
+
+# -- lldb --
+
+l=$(timeout 60 lldb -b -o bt -o 'p total' -c middle prog-static 2>&1)
+like "lldb: the stack" "$l" 'mark\(.*add\(id=2\)'
+like "lldb: memory" "$l" '\(int\) \$0 = 3'
 
 # -- Threads --
 
