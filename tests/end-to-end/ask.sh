@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 75
+plan 79
 
 ask() { timeout 60 "$HARK" ask "$@"; }
 
@@ -278,6 +278,58 @@ is "json: keys of a value" "$(ask writes.hark value pair.left --json |
 v = json.load(sys.stdin)
 print(v["what"], v["type"], v["size"], v["value"], v["number"], v["known"])')" \
 	"pair.left int 4 7 7 True"
+
+# -- Threads --
+
+cat >threads.c <<'EOF'
+#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+int shared;
+__thread int own;
+__attribute__((noinline)) void mark(int n) { __asm__ volatile("" ::"r"(n)); }
+static void *run(void *p)
+{
+	own = (int)(long)p * 100;
+	for (int i = 0; i < 100; i++) {
+		pthread_mutex_lock(&lock);
+		shared++;
+		pthread_mutex_unlock(&lock);
+	}
+	mark(own);
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[3];
+
+	for (long i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, run, (void *)(i + 1));
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	printf("%d\n", shared);
+	return 0;
+}
+EOF
+gcc -g -O1 -pthread -o threads threads.c
+record threads ./threads
+is "writes of three threads, in the one order there was" \
+	"$(ask threads.hark writes shared | sed 's/.* -> \([0-9]*\)  .*/\1/' |
+		cmp - <(seq 300) && echo same)" same
+is "its value" "$(ask threads.hark value shared)" "shared = $(cat threads.out)"
+is "every thread calls mark" "$(ask threads.hark calls mark | wc -l)" 3
+ask threads.hark calls mark --json >marks.json
+is "each has its own thread-local variable" "$(python3 - "$HARK" <<'EOF'
+import json, subprocess, sys
+for line in open("marks.json"):
+    m = json.loads(line)
+    r = subprocess.run([sys.argv[1], "ask", "threads.hark", "value", "own",
+                        "--at", m["position"]], capture_output=True, text=True)
+    want = m["arguments"][0]["value"]
+    if r.stdout not in (f"own = {want}\n", "own = ??\n"):
+        print(m, r.stdout, r.stderr)
+EOF
+)" ""
 
 # -- Mistakes --
 

@@ -2,11 +2,13 @@
  *
  * It prints what was true at known moments, for the debugger's answers to be
  * compared with. */
+#define _GNU_SOURCE
 #include <immintrin.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 struct item {
@@ -35,6 +37,22 @@ static void name_item(struct item *i, const char *name)
 static void count_signal(int sig)
 {
 	signals += sig;
+}
+
+static void skip_fault(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)info;
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static void fault(void)
+{
+	struct sigaction act = {.sa_sigaction = skip_fault,
+				.sa_flags = SA_SIGINFO};
+
+	sigaction(SIGILL, &act, NULL);
+	__asm__ volatile("ud2");
 }
 
 __attribute__((target("avx"), noinline)) static void use_avx(void)
@@ -72,6 +90,7 @@ int main(int argc, char **argv)
 		total = add(total, i);
 	signal(SIGUSR1, count_signal);
 	raise(SIGUSR1);
+	fault();
 	if (__builtin_cpu_supports("avx"))
 		use_avx();
 	printf("total %d own %d signals %d\n", total, own, signals);
