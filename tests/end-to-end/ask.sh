@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# timeout: 300
+# timeout: 600
 # hark ask: questions to recordings, held against what the programs said of
 # themselves.
 . "$(dirname "$0")/lib.sh"
