@@ -173,7 +173,8 @@ size_t hark_read(struct hark_timeline *t, uint64_t address, size_t len,
 		 uint8_t *out, uint8_t *known, struct hark_error *err);
 
 /* Mappings of this moment that are of files, and those whose whereabouts the
- * program's system calls tell: in ascending order. */
+ * program's system calls tell: in ascending order. They live until the next
+ * call. */
 struct hark_mapping {
 	uint64_t start, end, offset;
 	uint32_t prot;	  /* PROT_* */

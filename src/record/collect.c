@@ -391,6 +391,12 @@ static int same_words(const uint64_t *a, const uint64_t *b)
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
+/* Has the thread been here since its last key frame? As far as one can tell. */
+static int is_known(const uint64_t *words)
+{
+	return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
 /* Part of a granule, where the rest cannot be read. -1: nor can this. */
 static int refill_part(struct vcpu *v, uint64_t pc, uint64_t memory,
 		       uint32_t index, uint32_t len)
@@ -422,6 +428,8 @@ static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
 			here = (uint32_t)len;
 		if (guest_words(now, (const void *)(memory - before)) == 0) {
 			if (!same_words(now, shadow)) {
+				if (is_known(shadow))
+					order_seen(v, pc);
 				put_granule(v, pc, index, now);
 				memcpy(shadow, now, sizeof now);
 			}

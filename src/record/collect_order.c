@@ -112,6 +112,12 @@ void order_end(struct vcpu *v)
 	tell_kernel(v, v->pc, draw(v), v->tape->last_tsc);
 }
 
+void order_seen(struct vcpu *v, uint64_t pc)
+{
+	if (v->engine->has_company)
+		tell(v, pc, WIRE_ORDER_SEEN, 0, 0, clock());
+}
+
 void order_drawn(struct vcpu *v, uint64_t pc)
 {
 	unsigned line = (unsigned)((v->line - v->lines) / LINE);

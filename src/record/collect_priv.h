@@ -95,6 +95,8 @@ void order_kernel_told(struct vcpu *v, uint64_t pc);
 /* Likewise at the end: every signal is blocked, and the clock may be forbidden
  * to the program, so it has the time of the last one. */
 void order_end(struct vcpu *v);
+/* Memory is not what the thread last saw: somebody else was there. */
+void order_seen(struct vcpu *v, uint64_t pc);
 /* The ticket that emitted code drew, if somebody else was there. */
 void order_drawn(struct vcpu *v, uint64_t pc);
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { LINES = WIRE_ORDER_LINES + 1 };
+enum { LINES = WIRE_ORDER_SEEN + 1 };
 
 struct order {
 	struct order_turn *turns; /* owned */

@@ -210,7 +210,7 @@ static const char *read_order(struct record_stream *s, struct cursor *c,
 	e->order.ticket = take_varint(c);
 	e->order.overtaken = take_varint(c);
 	e->order.ticks = take_varint(c);
-	if (wrong == NULL && e->order.line > WIRE_ORDER_KERNEL)
+	if (wrong == NULL && e->order.line > WIRE_ORDER_SEEN)
 		return "there is no such line";
 	return wrong;
 }

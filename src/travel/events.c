@@ -83,13 +83,16 @@ int events_peek(struct events *e, const struct record_event **out,
 
 void events_pass(struct events *e)
 {
+	e->n_passed++;
 	if (e->n > 0) {
 		e->n--;
 		e->first++;
 	} else {
 		e->n_orders += e->next.type == WIRE_REC_ORDER;
-		if (e->next.type == WIRE_REC_KEY)
+		if (e->next.type == WIRE_REC_KEY) {
 			e->n_orders = 0;
+			e->n_passed = 1;
+		}
 		e->has_next = 0;
 	}
 }

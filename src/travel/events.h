@@ -20,6 +20,7 @@ struct events {
 	struct record_event next;
 	int has_next;
 	uint64_t n_orders; /* passed since the segment began */
+	uint64_t n_passed; /* of all kinds; its KEY is the first */
 	/* Fills that were read ahead, and come before next. */
 	unsigned first, n;
 	struct replay_fill fills[EVENTS_FILLS];

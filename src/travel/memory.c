@@ -82,10 +82,16 @@ int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
 		  unsigned *n, struct hark_error *err)
 {
 	struct hark_err why = {0};
+	struct hark_mapping *shown;
 
 	if (find_mappings(t, &why) < 0)
 		return travel_failed(&why, err);
-	*out = t->mappings;
+	shown = reallocarray(t->shown, t->n_mappings + 1, sizeof *shown);
+	if (shown == NULL)
+		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
+	memcpy(shown, t->mappings, t->n_mappings * sizeof *shown);
+	t->shown = shown;
+	*out = shown;
 	*n = t->n_mappings;
 	return 0;
 }
@@ -218,6 +224,9 @@ static int file_byte(struct hark_timeline *t, uint64_t address, uint8_t *out,
 	struct travel_file *f;
 
 	if (m == NULL || m->module < 0)
+		return 0;
+	/* Behind the data of its file the kernel puts zeros. */
+	if (m->prot & PROT_WRITE && m->end - address <= 4096)
 		return 0;
 	f = travel_file(t->rec, (unsigned)m->module, err);
 	offset = address - m->start + m->offset;

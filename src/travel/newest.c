@@ -10,10 +10,10 @@
 
 enum { WORD = 8 };
 
-/* The turn in which the log last spoke of the index before the lane's place;
- * -1: it never did. From one segment. */
+/* The turn in which the first n records of a segment last spoke of the index;
+ * -1: they never did. */
 static int64_t fill_turn(struct hark_timeline *t, struct lane *l,
-			 unsigned segment, uint32_t index, uint64_t count,
+			 unsigned segment, uint32_t index, uint64_t n,
 			 struct hark_err *err)
 {
 	uint64_t turns = order_turns_before(t->order, segment);
@@ -23,7 +23,7 @@ static int64_t fill_turn(struct hark_timeline *t, struct lane *l,
 
 	if (events_open(&events, t->rec->r, segment, segment + 1, err) < 0)
 		return -1;
-	while (events_peek(&events, &e, err) > 0 && e->count <= count) {
+	while (n-- > 0 && events_peek(&events, &e, err) > 0) {
 		turns += e->type == WIRE_REC_ORDER;
 		if ((e->type == WIRE_REC_GRANULE ||
 		     e->type == WIRE_REC_BYTES) &&
@@ -69,8 +69,12 @@ static int64_t last_turn(struct hark_timeline *t, struct lane *l,
 	else if (walker_place(at, &end, err) < 0)
 		return -1;
 	touched = touch_turn(t, l, &end, word, err);
-	for (unsigned s = walker_segment(at) + 1; told < 0 && s-- > l->first;)
-		told = fill_turn(t, l, s, index, end.count, err);
+	/* In a window the walker is further on: then it is a guess too many. */
+	if (l != &t->lanes[t->selected] || t->in_window < 0)
+		told = fill_turn(t, l, walker_segment(at), index,
+				 walker_passed(at), err);
+	for (unsigned s = walker_segment(at); told < 0 && s-- > l->first;)
+		told = fill_turn(t, l, s, index, UINT64_MAX, err);
 	return touched > told ? touched : told;
 }
 

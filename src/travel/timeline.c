@@ -223,6 +223,7 @@ void hark_timeline_close(struct hark_timeline *t)
 	order_free(t->order);
 	maps_free(t->maps);
 	free(t->mappings);
+	free(t->shown);
 	free(t->stops);
 	free(t->breaks);
 	window_free(t->window);

@@ -85,6 +85,7 @@ struct hark_timeline {
 	struct order *order;	       /* owned */
 	struct maps *maps;	       /* owned */
 	struct hark_mapping *mappings; /* owned */
+	struct hark_mapping *shown;    /* owned: to whoever asked last */
 	unsigned n_mappings;
 	struct stop *stops; /* owned */
 	unsigned n_stops, room_stops;

@@ -29,6 +29,7 @@ struct walker {
 	uint64_t count, step; /* of the present place, if has_step */
 	int has_step;
 	int is_somewhere;
+	uint64_t began, began_pc; /* where the run did */
 	walker_ask *ask;
 	void *ask_ctx;
 	walker_change *change;
@@ -213,6 +214,11 @@ uint64_t walker_turns(struct walker *w)
 		events_pass(&w->events);
 	}
 	return w->events.n_orders;
+}
+
+uint64_t walker_passed(const struct walker *w)
+{
+	return w->events.n_passed;
 }
 
 int walker_byte(const struct walker *w, uint64_t address, uint8_t *out)
@@ -434,12 +440,12 @@ static int is_wanted(const struct record_event *e, enum walker_stop *out)
 static int run_over(struct walker *w, const struct record_event *e, int calls,
 		    enum walker_stop *out, struct hark_err *err)
 {
-	int was_here = is_here(w, e);
+	int began_here = e->count == w->began && e->pc == w->began_pc;
 	int rc = see_to(w, replay_run(w->cpu, e->count, e->pc), out, err);
 
 	if (rc != 0)
 		return rc;
-	if (calls && !was_here && is_wanted(e, out))
+	if (calls && !began_here && is_wanted(e, out))
 		return 1;
 	if (e->type == WIRE_REC_END) {
 		*out = WALKER_END;
@@ -486,6 +492,8 @@ int walker_run(struct walker *w, uint64_t count, int calls,
 	unsigned segment = w->segment;
 
 	*out = WALKER_THERE;
+	w->began = walker_count(w);
+	w->began_pc = walker_pc(w);
 	while (walker_count(w) < count) {
 		const struct record_event *e;
 		int rc = run_fills(w, count, out, err);

@@ -48,6 +48,9 @@ unsigned walker_segment(const struct walker *w);
 /* How many turns (record/order.h) it has begun since its segment did. */
 uint64_t walker_turns(struct walker *w);
 
+/* How many records of its segment it has passed. */
+uint64_t walker_passed(const struct walker *w);
+
 /* Who looks on (touches are always marked). Only runs stop for it. */
 int walker_observe(struct walker *w, const struct observe *o,
 		   struct hark_err *err);

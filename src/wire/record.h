@@ -40,10 +40,11 @@
  * ticket plus one (after a KEY: 0) says nothing: nobody else was there. Others
  * are told: the ticket, and how many more had been drawn when the instruction
  * was done (`overtaken`; with those the order is not known, with all others it
- * is that of the tickets). A handler's begin, a thread's begin and end always
- * tell. So whatever another thread did before comes with a record here, and
- * the parts between such records, put in the order of the records' times, are
- * one order that all threads agree with.
+ * is that of the tickets). A load that finds memory changed since the thread
+ * last saw it tells, too, without a ticket (WIRE_ORDER_SEEN). A handler's
+ *begin, a thread's begin and end always tell. So whatever another thread did
+ *before comes with a record here, and the parts between such records, put in
+ *the order of the records' times, are one order that all threads agree with.
  *
  * Pure layouts; released layouts only grow. */
 #ifndef WIRE_RECORD_H
@@ -60,6 +61,7 @@ enum {
 	WIRE_XSTATE_MAX = 16384,
 	WIRE_ORDER_LINES = 4096,
 	WIRE_ORDER_KERNEL = WIRE_ORDER_LINES, /* one more */
+	WIRE_ORDER_SEEN,
 };
 #define WIRE_SHADOW_SIZE (1ull << 32)
 

@@ -4,7 +4,7 @@
 # hark back and hark gdbserver: real gdb sessions in recordings, forwards and
 # backwards.  What gdb says is held against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 126
+plan 127
 
 SRC=$ROOT/tests/end-to-end
 LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
@@ -29,8 +29,9 @@ build() {
 }
 
 # back FILE COMMAND...: a session in batch mode; $out has all that was said.
+# The program's own signals are not stopped at unless that is asked for.
 back() {
-	local file=$1 words=() c
+	local file=$1 words=(-ex 'handle SIGILL SIGUSR1 nostop noprint pass') c
 
 	shift
 	for c; do words+=(-ex "$c"); done
@@ -142,7 +143,10 @@ more_commands() {
 	back "$f" 'catch syscall write' 'reverse-continue' 'bt 1' 'p $rax'
 	like "system calls are stopped at" "$out" 'Catchpoint 1 \(call to syscall '"'?write"
 	back "$f" 'run' 'p $_siginfo.si_signo' 'continue'
-	like "signals are stopped at" "$out" 'received signal SIGSEGV.*\$1 = 11'
+	like "the signal that ends it is stopped at" "$out" \
+		'received signal SIGSEGV.*\$1 = 11'
+	back "$f" 'handle SIGILL stop print' 'run' 'p $_siginfo.si_signo'
+	like "and so is one that it handles" "$out" 'received signal SIGILL.*\$1 = 4'
 	back "$f" 'handle SIGSEGV nostop noprint' 'run'
 	like "unless they are to be passed" "$out" 'No more reverse-execution history'
 	unlike "... indeed" "$out" 'received signal'
