@@ -42,7 +42,7 @@ START_TEST(help_shows_every_option_and_no_hidden_one)
 
 	help_print(table_command("run"), out, false, 80);
 	check_has("usage: hark run [OPTION...] [--] PROG [ARG...]\n"
-		  "       hark run --native [OPTION...] -p PID\n");
+		  "       hark run [OPTION...] -p PID\n");
 	check_has("  -p, --pid=PID           enter ");
 	check_has("      --native            let ");
 	check_has("Exit status:\n");
