@@ -11,6 +11,7 @@
  *     the base. Two that are known and differ are not known. */
 #include "travel/timeline.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +217,31 @@ static int any_byte(struct hark_timeline *t, struct walker **at,
 
 /* -- What files say -- */
 
+/* Of a program's or library's file: is what lies at this offset loaded as data?
+ * Behind its data the loader puts zeros into the page. */
+static int is_data(const struct travel_file *f, uint64_t offset)
+{
+	Elf64_Ehdr header;
+
+	if (f->len < sizeof header || memcmp(f->bytes, ELFMAG, SELFMAG) != 0)
+		return 1;
+	memcpy(&header, f->bytes, sizeof header);
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		uint64_t at = header.e_phoff + (uint64_t)i * sizeof(Elf64_Phdr);
+		Elf64_Phdr p;
+
+		if (at > f->len || f->len - at < sizeof p)
+			return 0;
+		memcpy(&p, f->bytes + at, sizeof p);
+		if (p.p_type == PT_LOAD && p.p_flags & PF_W &&
+		    offset >= (p.p_offset & ~4095ull) &&
+		    offset - (p.p_offset & ~4095ull) <
+			p.p_filesz + (p.p_offset & 4095))
+			return 1;
+	}
+	return 0;
+}
+
 static int file_byte(struct hark_timeline *t, uint64_t address, uint8_t *out,
 		     struct hark_err *err)
 {
@@ -225,12 +251,10 @@ static int file_byte(struct hark_timeline *t, uint64_t address, uint8_t *out,
 
 	if (m == NULL || m->module < 0)
 		return 0;
-	/* Behind the data of its file the kernel puts zeros. */
-	if (m->prot & PROT_WRITE && m->end - address <= 4096)
-		return 0;
 	f = travel_file(t->rec, (unsigned)m->module, err);
 	offset = address - m->start + m->offset;
-	if (f == NULL || offset >= f->len)
+	if (f == NULL || offset >= f->len ||
+	    (m->prot & PROT_WRITE && !is_data(f, offset)))
 		return 0;
 	*out = f->bytes[offset];
 	return 1;
