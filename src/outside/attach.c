@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(cpu_set_t) == sizeof((struct attach_pin *)0)->before,
 	       "room for a cpu_set_t");
@@ -72,6 +73,7 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 {
 	enum { TRIES = 3 };
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+	uint64_t tracer;
 	int e = EPERM;
 
 	for (int i = 0; i < TRIES && e == EPERM; i++) {
@@ -84,6 +86,10 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 		if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
 			return 0;
 	}
+	/* By execve it has the number of one that is held. */
+	if (proc_status(d->pid, tid, "TracerPid", 10, &tracer) == 0 &&
+	    tracer == (uint64_t)getpid())
+		return is_executing(d, err);
 	return e == EAGAIN ? is_executing(d, err)
 			   : refuse_explain(d->pid, tid, e, err);
 }
@@ -186,7 +192,9 @@ static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 		tracee_pause(round);
 		awaited = take_stopped(d, tids, awaited, err);
 	}
-	return awaited < 0 ? -1 : d->n_threads - before;
+	if (awaited < 0)
+		return -1;
+	return has_lost_one(d) ? is_executing(d, err) : d->n_threads - before;
 }
 
 /* One pass over the threads there are; how many were new, or -1. */

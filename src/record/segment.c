@@ -22,6 +22,7 @@
 /* Recorders make key frames much more often. What says otherwise could keep
  * the replay busy for ever. */
 #define COUNTS_MOST (1ull << 32)
+#define COUNTS_MORE (1ull << 24) /* if they say how often */
 
 typedef unsigned long long ull;
 
@@ -366,7 +367,7 @@ static void approach(const struct segment *s, const struct record_event *e)
 
 static int is_too_far(const struct segment *s, const struct record_event *e)
 {
-	uint64_t most = s->most > COUNTS_MOST ? s->most : COUNTS_MOST;
+	uint64_t most = s->most == 0 ? COUNTS_MOST : s->most + COUNTS_MORE;
 
 	return e->count - s->count > most + s->n_events * COUNTS_AN_EVENT;
 }
