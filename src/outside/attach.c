@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(cpu_set_t) == sizeof((struct attach_pin *)0)->before,
@@ -138,6 +139,7 @@ static int take_stopped(struct door *d, pid_t *tids, int n,
 
 		if (rc < 0 && err->code != HARK_EGONE)
 			return -1;
+		d->vanished |= rc < 0;
 		if (rc == 0)
 			tids[left++] = tids[i];
 	}
@@ -194,6 +196,11 @@ static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 	}
 	if (awaited < 0)
 		return -1;
+	/* One that vanished may have executed another program, under the number
+	 * of its leader: that shows a little later. */
+	if (d->vanished)
+		nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+	d->vanished = 0;
 	return has_lost_one(d) ? is_executing(d, err) : d->n_threads - before;
 }
 
