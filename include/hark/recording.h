@@ -199,7 +199,6 @@ enum hark_stop {
 	HARK_STOP_WATCH,      /* forward: behind the access; backward: before */
 	HARK_STOP_CALL,	      /* at a system call */
 	HARK_STOP_SIGNAL,     /* a signal is about to be delivered */
-	HARK_STOP_EVENT,      /* a thread begins or ends */
 	HARK_STOP_START,      /* there is nothing before this */
 	HARK_STOP_END,	      /* nor behind this */
 };
@@ -234,7 +233,7 @@ enum { HARK_ON_WRITE = 1, HARK_ON_READ = 2 };
 uint32_t hark_watch(struct hark_timeline *t, uint64_t address, uint64_t len,
 		    unsigned on, uint32_t thread, hark_condition *when,
 		    void *ctx);
-/* System calls (number -1: all), signals (0: all), threads' begin and end. */
+/* System calls (number -1: all), signals (0: all). */
 uint32_t hark_catch_call(struct hark_timeline *t, int64_t number);
 uint32_t hark_catch_signal(struct hark_timeline *t, int signal);
 void hark_forget_stop(struct hark_timeline *t, uint32_t id);
@@ -271,10 +270,6 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 		const struct hark_position *from,
 		const struct hark_position *to, hark_each_visit *each,
 		void *ctx, struct hark_error *err);
-
-/* More key frames between two moments, so that moving there is quick. */
-int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
-		 const struct hark_position *to, struct hark_error *err);
 
 #ifdef __cplusplus
 }

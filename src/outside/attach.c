@@ -128,8 +128,8 @@ static int take(struct door *d, pid_t tid, struct hark_err *err)
 }
 
 /* Takes those that have stopped; how many are still awaited, or -1. Threads
- * that ended are forgotten. */
-static int take_stopped(struct door *d, pid_t *tids, int n,
+ * that ended are forgotten; *vanished: there were such. */
+static int take_stopped(struct door *d, pid_t *tids, int n, int *vanished,
 			struct hark_err *err)
 {
 	int left = 0;
@@ -139,7 +139,7 @@ static int take_stopped(struct door *d, pid_t *tids, int n,
 
 		if (rc < 0 && err->code != HARK_EGONE)
 			return -1;
-		d->vanished |= rc < 0;
+		*vanished |= rc < 0;
 		if (rc == 0)
 			tids[left++] = tids[i];
 	}
@@ -172,7 +172,7 @@ static int has_lost_one(const struct door *d)
 static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 {
 	int64_t deadline = tracee_now_ns() + d->limit_ns;
-	int before = d->n_threads, awaited = 0;
+	int before = d->n_threads, awaited = 0, vanished = 0;
 	enum { LOOK_AGAIN = 250 }; /* tracee_pause: some milliseconds */
 
 	for (int i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 			return -1;
 		if (rc > 0)
 			tids[awaited++] = tids[i];
-		awaited = take_stopped(d, tids, awaited, err);
+		awaited = take_stopped(d, tids, awaited, &vanished, err);
 		if (awaited < 0)
 			return -1;
 	}
@@ -192,15 +192,14 @@ static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
 		if (round % LOOK_AGAIN == LOOK_AGAIN - 1 && has_lost_one(d))
 			return is_executing(d, err);
 		tracee_pause(round);
-		awaited = take_stopped(d, tids, awaited, err);
+		awaited = take_stopped(d, tids, awaited, &vanished, err);
 	}
 	if (awaited < 0)
 		return -1;
 	/* One that vanished may have executed another program, under the number
 	 * of its leader: that shows a little later. */
-	if (d->vanished)
+	if (vanished)
 		nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
-	d->vanished = 0;
 	return has_lost_one(d) ? is_executing(d, err) : d->n_threads - before;
 }
 

@@ -46,7 +46,6 @@ struct door {
 	const struct wire_geometry *geometry; /* borrowed: of the channel, or
 					       * NULL: as the threads need */
 	struct door_thread *threads;	      /* owned */
-	int vanished; /* attach.c: one of those asked has gone */
 	int n_threads, max_threads;
 	int mem;	  /* owned: /proc/PID/mem, from door_enter on */
 	struct gate gate; /* in a borrowed thread: threads[worker] */

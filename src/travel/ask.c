@@ -286,13 +286,3 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 	come_back(t, &here);
 	return rc < 0 ? travel_failed(&why, err) : 0;
 }
-
-int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
-		 const struct hark_position *to, struct hark_error *err)
-{
-	(void)t;
-	(void)from;
-	(void)to;
-	(void)err;
-	return 0;
-}
