@@ -3,6 +3,7 @@
 
 #include "outside/shelf.h"
 #include "present/json.h"
+#include "present/progress.h"
 #include "present/say.h"
 #include "record/count.h"
 #include "record/verify.h"
@@ -10,41 +11,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
-
-/* -- Progress: on a terminal, after a second of silence -- */
-
-struct progress {
-	double begun; /* seconds */
-	int shown;
-};
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void show_progress(void *ctx, unsigned done, unsigned n)
 {
-	struct progress *p = ctx;
-	double spent = now() - p->begun;
-
-	if (spent < 1 || done == 0 || n == 0)
-		return;
-	fprintf(stderr, "\rhark: %3.0f %%, %.0f s left \033[K",
-		100.0 * done / n, spent / done * (n - done));
-	fflush(stderr);
-	p->shown = 1;
-}
-
-static void end_progress(const struct progress *p)
-{
-	if (p->shown)
-		fputs("\r\033[K", stderr);
+	progress_show(ctx, done, n);
 }
 
 /* -- Words -- */
@@ -126,7 +97,7 @@ static int parse_jobs(const struct cli_args *args, unsigned *out)
 static int verify(const struct cli_args *args, struct recording *r,
 		  struct outcome *out, struct hark_err *err)
 {
-	struct progress p = {.begun = now()};
+	struct progress p = progress_begin();
 	struct verify_wish wish = {.ctx = &p};
 	char missing[256];
 	int rc;
@@ -144,7 +115,7 @@ static int verify(const struct cli_args *args, struct recording *r,
 		    "this one has not",
 		    missing);
 	rc = verify_recording(r, &wish, &out->r, err);
-	end_progress(&p);
+	progress_end(&p);
 	return rc;
 }
 

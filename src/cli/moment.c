@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* -- Progress -- */
@@ -23,35 +22,18 @@ static void on_interrupt(int sig)
 		_exit(128 + SIGINT); /* it is meant */
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int on_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct moment *m = ctx;
-	double spent = now() - m->begun;
 
-	if (!m->quiet && spent >= 1 && done > 0 && done <= total) {
-		fprintf(stderr, "\rhark: %3.0f %%, %.0f s left \033[K",
-			100.0 * (double)done / (double)total,
-			spent / (double)done * (double)(total - done));
-		fflush(stderr);
-		m->shown = true;
-	}
+	if (!m->quiet)
+		progress_show(&m->progress, done, total);
 	return interrupted != 0;
 }
 
 void moment_hush(struct moment *m)
 {
-	if (m->shown)
-		fputs("\r\033[K", stderr);
-	m->shown = false;
-	m->begun = now();
+	progress_end(&m->progress);
 }
 
 /* -- Opening -- */
@@ -144,7 +126,7 @@ int moment_open(const struct cli_args *args, const char *name,
 	char path[SHELF_PATH_MAX];
 	uint32_t process;
 
-	*out = (struct moment){.begun = now(),
+	*out = (struct moment){.progress = progress_begin(),
 			       .quiet = args_flag(args, "quiet") ||
 					!isatty(STDERR_FILENO)};
 	if (shelf_find(name, path, err) < 0)

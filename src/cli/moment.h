@@ -8,11 +8,11 @@
 
 #include "ask/source.h"
 #include "cli/cli.h"
+#include "present/progress.h"
 
 struct moment {
 	struct ask_pair pair;
-	double begun; /* of what takes long, in seconds */
-	bool shown;   /* progress */
+	struct progress progress;
 	bool quiet;
 };
 

@@ -286,10 +286,12 @@ int travel_scan_last(struct hark_timeline *t, struct lane *l,
 	struct stretch part = *range;
 	unsigned s = l->end;
 
+	t->total = l->end - l->first;
 	while (s-- > l->first) {
 		uint64_t key = recording_segment(t->rec->r, s)->count;
 		struct hit last = {0};
 
+		t->done = l->end - s;
 		if (key >= range->end_count && s > l->first)
 			continue;
 		part.count = key > range->count ? key : range->count;
