@@ -5,17 +5,6 @@
 # they go on.
 . "$(dirname "$0")/lib.sh"
 
-# start COMMAND...: in the background; sets $pid, waits until it is ready.
-start() {
-	: >guest.out
-	"$@" >guest.out 2>guest.err &
-	pid=$!
-	for _ in $(seq 500); do
-		grep -q ready guest.out && return
-		sleep 0.01
-	done
-}
-
 # guest HOW: `refuses` in that shape; its input ends when 7 is closed.
 guest() {
 	rm -f in && mkfifo in && : >guest.out
@@ -57,7 +46,7 @@ is "hark's own parent may be visited" "$status:$err" 0:
 
 # -- Numbers that are no process --
 
-start "$GUESTS/blocked" 60
+begin "$GUESTS/blocked" 60
 tids=("/proc/$pid/task/"*)
 tid=${tids[-1]##*/}
 try hark run --native -p "$tid"
@@ -121,7 +110,7 @@ kill $pid
 
 # -- Stopped and continued meanwhile --
 
-start "$GUESTS/blocked" 60 restartable
+begin "$GUESTS/blocked" 60 restartable
 left=0 visits=0
 end=$((SECONDS + 6))
 while ((SECONDS < end)); do
@@ -148,7 +137,7 @@ kill $pid
 { wait $pid; } 2>/dev/null
 
 # A visit that fails halfway does not break a restartable sequence.
-start "$GUESTS/rseq_count" 4
+begin "$GUESTS/rseq_count" 4
 prlimit --pid $pid --nofile=3:3
 end=$((SECONDS + 2))
 while ((SECONDS < end)); do
@@ -174,11 +163,11 @@ visit_for() {
 	done
 	note "$n visits"
 }
-start "$GUESTS/registers" 5
+begin "$GUESTS/registers" 5
 ok "visits to threads that keep something in every register" visit_for 3
 wait $pid
 is "... and nothing changes" "$? $(tail -n 1 guest.out)" "0 complaints 0"
-start "$GUESTS/queue" 5
+begin "$GUESTS/queue" 5
 ok "visits while queued signals come" visit_for 3
 wait $pid
 is "... and all come, in order" "$? $(tail -n 1 guest.out)" \

@@ -150,6 +150,19 @@ gone() {
 	return 1
 }
 
+# begin COMMAND...: in the background, its output in guest.out; sets $pid, waits
+# until it says that it is ready.
+# shellcheck disable=SC2034  # for the scripts
+begin() {
+	: >guest.out
+	"$@" >guest.out 2>guest.err &
+	pid=$!
+	for _ in $(seq 500); do
+		grep -q ready guest.out && return
+		sleep 0.01
+	done
+}
+
 # try COMMAND...: runs it and sets $status, $out and $err (without the last
 # line ends).  Its standard input is empty.
 # shellcheck disable=SC2034  # for the scripts

@@ -6,18 +6,6 @@
 
 GOOD='verified: [0-9]+ segments, [0-9]+ instructions, 0 mismatches'
 
-# begin COMMAND...: in the background, its output in guest.out; sets $pid, waits
-# until it says that it is ready.
-begin() {
-	: >guest.out
-	"$@" >guest.out 2>guest.err &
-	pid=$!
-	for _ in $(seq 500); do
-		grep -q ready guest.out && return
-		sleep 0.01
-	done
-}
-
 # record SECONDS: what $pid does, for so long or until it ends, into a.hark (which
 # stays as it was if that fails).
 record() {
