@@ -4,6 +4,7 @@
 #include "image/frame_rows.h"
 
 #include "image/cursor_priv.h"
+#include "image/dw_op.h"
 
 enum { STACK = 64, STEPS = 1024 }; /* of one expression */
 
@@ -120,51 +121,6 @@ struct machine {
 	uint64_t stack[STACK];
 	unsigned n;
 	enum frame_result why; /* FRAME_STEPPED as long as all is well */
-};
-
-/* ORDER dw_op: the numbers are DWARF's. */
-enum {
-	OP_DEREF = 0x06,
-	OP_CONST1U = 0x08,
-	OP_CONST8S = 0x0f,
-	OP_CONSTU = 0x10,
-	OP_CONSTS = 0x11,
-	OP_DUP = 0x12,
-	OP_DROP = 0x13,
-	OP_OVER = 0x14,
-	OP_PICK = 0x15,
-	OP_SWAP = 0x16,
-	OP_ROT = 0x17,
-	OP_ABS = 0x19,
-	OP_AND = 0x1a,
-	OP_DIV = 0x1b,
-	OP_MINUS = 0x1c,
-	OP_MOD = 0x1d,
-	OP_MUL = 0x1e,
-	OP_NEG = 0x1f,
-	OP_NOT = 0x20,
-	OP_OR = 0x21,
-	OP_PLUS = 0x22,
-	OP_PLUS_UCONST = 0x23,
-	OP_SHL = 0x24,
-	OP_SHR = 0x25,
-	OP_SHRA = 0x26,
-	OP_XOR = 0x27,
-	OP_BRA = 0x28,
-	OP_EQ = 0x29,
-	OP_GE = 0x2a,
-	OP_GT = 0x2b,
-	OP_LE = 0x2c,
-	OP_LT = 0x2d,
-	OP_NE = 0x2e,
-	OP_SKIP = 0x2f,
-	OP_LIT0 = 0x30,
-	OP_LIT31 = 0x4f,
-	OP_BREG0 = 0x70,
-	OP_BREG31 = 0x8f,
-	OP_BREGX = 0x92,
-	OP_DEREF_SIZE = 0x94,
-	OP_NOP = 0x96,
 };
 
 static void fail(struct machine *m, enum frame_result why)
