@@ -138,6 +138,21 @@ static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)
 	put_shadowed(w);
 }
 
+/* xchg, xadd: what its register held goes to the shadow as it went to memory.
+ */
+static void put_locked_exchange(struct work *w, struct x86_mem m,
+				enum emit_op how)
+{
+	const struct x86_insn *x = &w->i->x;
+	unsigned t = take_temp(w, 0, 0);
+
+	emit_rr(&w->hot, EMIT_MOV, 8, t, x->reg);
+	put_copy(w);
+	check_old(w, m, x->reg);
+	settle_for_insn(w);
+	emit_mr(&w->hot, how, x->row->mem_size, shadow_of(m), t);
+}
+
 static void put_locked_cmpxchg(struct work *w, struct x86_mem m)
 {
 	unsigned t = take_temp(w, 0, 1 << X86_RAX);
@@ -184,27 +199,15 @@ static void put_ticket_by(struct work *w, struct x86_mem m, enum way_lock how)
  * others xchg leaves them alone, and the rest wants them back in the end. */
 void put_locked(struct work *w, struct x86_mem m)
 {
-	const struct x86_insn *x = &w->i->x;
-	unsigned size = x->row->mem_size, t;
-	enum way_lock how = way_lock_of(w->g->bytes + w->i->off, x);
+	enum way_lock how = way_lock_of(w->g->bytes + w->i->off, &w->i->x);
 
 	put_ticket_by(w, m, how);
 	switch (how) {
 	case LOCK_XCHG:
-		t = take_temp(w, 0, 0);
-		emit_rr(&w->hot, EMIT_MOV, 8, t, x->reg);
-		put_copy(w);
-		check_old(w, m, x->reg);
-		settle_for_insn(w);
-		emit_mr(&w->hot, EMIT_MOV, size, shadow_of(m), t);
+		put_locked_exchange(w, m, EMIT_MOV);
 		break;
 	case LOCK_XADD:
-		t = take_temp(w, 0, 0);
-		emit_rr(&w->hot, EMIT_MOV, 8, t, x->reg);
-		put_copy(w);
-		check_old(w, m, x->reg);
-		settle_for_insn(w);
-		emit_mr(&w->hot, EMIT_XADD, size, shadow_of(m), t);
+		put_locked_exchange(w, m, EMIT_XADD);
 		break;
 	case LOCK_CMPXCHG:
 		put_locked_cmpxchg(w, m);

@@ -233,15 +233,6 @@ void escort_hear(struct escort *e, struct peer *p)
 
 /* -- Stops -- */
 
-static int is_group_stop(int status)
-{
-	int sig = WSTOPSIG(status);
-
-	return tracee_is_event_stop(status) &&
-	       (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN ||
-		sig == SIGTTOU);
-}
-
 /* The signal that is about to be delivered, or 0. */
 static int signal_of(int status)
 {
@@ -350,7 +341,7 @@ static void at_stop(struct escort *e, struct walker *w, int status)
 	}
 	if (tracee_is_syscall_stop(status))
 		at_call(e, w);
-	else if (is_group_stop(status))
+	else if (tracee_is_group_stop(status))
 		ptrace(PTRACE_LISTEN, w->tid, 0, 0);
 	else
 		go_on(w, signal_of(status));

@@ -146,15 +146,6 @@ static void pass_and_go_on(struct follow *f, pid_t tid)
 
 /* -- Stops -- */
 
-static int is_group_stop(int status)
-{
-	int sig = WSTOPSIG(status);
-
-	return tracee_is_event_stop(status) &&
-	       (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN ||
-		sig == SIGTTOU);
-}
-
 static void at_system_call(struct follow *f, struct task *t)
 {
 	if (t->executing) {
@@ -190,7 +181,7 @@ static void at_stop(struct follow *f, struct task *t, int status)
 		at_system_call(f, t);
 	else if (tracee_event(status) == PTRACE_EVENT_EXEC)
 		at_exec(f, t);
-	else if (is_group_stop(status))
+	else if (tracee_is_group_stop(status))
 		ptrace(PTRACE_LISTEN, t->tid, 0, 0);
 	else
 		go_on(f, t->tid,
@@ -205,8 +196,8 @@ static void at_first_stop(struct follow *f, pid_t tid, int status)
 
 	if (t == NULL)
 		let_go(f, tid, "out of memory");
-	else if (tracee_is_event_stop(status) && !is_group_stop(status) &&
-		 process_of(tid) == tid)
+	else if (tracee_is_event_stop(status) &&
+		 !tracee_is_group_stop(status) && process_of(tid) == tid)
 		pass_and_go_on(f, tid);
 	else
 		at_stop(f, t, status);

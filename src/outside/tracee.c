@@ -143,6 +143,15 @@ int tracee_is_event_stop(int status)
 	return tracee_event(status) == PTRACE_EVENT_STOP;
 }
 
+int tracee_is_group_stop(int status)
+{
+	int sig = WSTOPSIG(status);
+
+	return tracee_is_event_stop(status) &&
+	       (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN ||
+		sig == SIGTTOU);
+}
+
 int tracee_is_syscall_stop(int status)
 {
 	return WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80);

@@ -25,6 +25,8 @@ int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err);
 /* Is this status the stop that PTRACE_INTERRUPT asks for? A group stop (the
  * thread is halted by SIGSTOP and the like) is one too. */
 int tracee_is_event_stop(int status);
+/* A group stop alone: SIGSTOP and the like hold it. */
+int tracee_is_group_stop(int status);
 int tracee_is_syscall_stop(int status);
 /* The event of a PTRACE_EVENT_* stop, or 0. */
 int tracee_event(int status);
