@@ -14,6 +14,7 @@ static void *work(void *arg)
 
 	pthread_barrier_wait(&both);
 	own = 100 * me; /* both are here */
+	pthread_barrier_wait(&both); /* neither ends before the other was */
 	for (int i = 0; i < 50; i++) {
 		pthread_mutex_lock(&lock);
 		shared++;
