@@ -18,6 +18,7 @@ enum hark_code {
 	HARK_ENOENT,  /* not found */
 	HARK_ENOEXEC, /* found, but cannot be executed */
 	HARK_EBUG,    /* a promise of hark's own is broken */
+	HARK_ELACKS,  /* this processor has not what it takes */
 };
 
 struct hark_err {

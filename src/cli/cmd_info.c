@@ -166,14 +166,40 @@ static void print_counts(struct json *j, const struct facts *f)
 	json_number(j, "key_frames", f->key_frames);
 }
 
-static void list_json(struct json *j, const struct recording *r)
+/* Only a replay tells whether the program has used what is missing. */
+static void print_cpu_json(struct json *j, const struct recording *r)
 {
 	char lacks[LACKS_LEN];
+	int missing = recording_cpu_missing(r, lacks, sizeof lacks);
 
-	if (recording_cpu_missing(r, lacks, sizeof lacks))
+	if (missing)
 		json_text(j, "cpu_missing", lacks);
 	else
 		json_null(j, "cpu_missing");
+	if (recording_cpu_refuses(r, lacks, sizeof lacks))
+		json_bool(j, "replayable", false);
+	else if (missing)
+		json_null(j, "replayable");
+	else
+		json_bool(j, "replayable", true);
+}
+
+static void print_cpu(const struct recording *r)
+{
+	char lacks[LACKS_LEN];
+
+	if (recording_cpu_refuses(r, lacks, sizeof lacks))
+		printf("%-12s no: this processor lacks %s\n", "replayable",
+		       lacks);
+	else if (recording_cpu_missing(r, lacks, sizeof lacks))
+		printf("%-12s unless the program has used what this processor "
+		       "lacks: %s\n",
+		       "replayable", lacks);
+}
+
+static void list_json(struct json *j, const struct recording *r)
+{
+	print_cpu_json(j, r);
 	json_array(j, "process_list");
 	for (unsigned i = 0; i < recording_n_processes(r); i++) {
 		const struct recording_process *p = recording_process(r, i);
@@ -231,14 +257,11 @@ static void print_number(const char *label, uint64_t n)
 
 static void print_recording(const struct facts *f, const struct recording *r)
 {
-	char lacks[LACKS_LEN];
 	const char *text;
 
 	print_number("key frames", f->key_frames);
 	print_number("modules", recording_n_modules(r));
-	if (recording_cpu_missing(r, lacks, sizeof lacks))
-		printf("%-12s no: this processor lacks %s\n", "replayable",
-		       lacks);
+	print_cpu(r);
 	if (f->is_counted) {
 		print_number("instructions", f->instructions);
 		printf("%-12s %.4f\n", "bits each", bits_per_instruction(f));

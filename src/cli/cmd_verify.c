@@ -94,6 +94,22 @@ static int parse_jobs(const struct cli_args *args, unsigned *out)
 	return 0;
 }
 
+/* What this processor cannot do is no mismatch: nothing was verified. */
+static int check_cpu(const struct recording *r, const struct workers_result *w,
+		     struct hark_err *err)
+{
+	char missing[256];
+
+	for (unsigned i = 0; i < w->n_texts; i++)
+		if (w->texts[i].code == HARK_ELACKS) {
+			recording_cpu_missing(r, missing, sizeof missing);
+			return err_set(err, HARK_ELACKS, 0,
+				       "%s; it was recorded on one with %s",
+				       w->texts[i].text, missing);
+		}
+	return 0;
+}
+
 static int verify(const struct cli_args *args, struct recording *r,
 		  struct outcome *out, struct hark_err *err)
 {
@@ -108,15 +124,14 @@ static int verify(const struct cli_args *args, struct recording *r,
 	out->complete = recording_is_complete(r);
 	if (recording_check(r, err) < 0)
 		return -1;
-	if (recording_cpu_missing(r, missing, sizeof missing))
-		return err_set(
-		    err, HARK_EREFUSE, 0,
-		    "it was recorded on a processor that had %s, and "
-		    "this one has not",
-		    missing);
+	if (recording_cpu_refuses(r, missing, sizeof missing))
+		return err_set(err, HARK_ELACKS, 0,
+			       "it cannot be replayed on this processor, which "
+			       "lacks %s",
+			       missing);
 	rc = verify_recording(r, &wish, &out->r, err);
 	progress_end(&p);
-	return rc;
+	return rc == 0 ? check_cpu(r, &out->r, err) : rc;
 }
 
 static int report(const struct cli_args *args, const char *path,

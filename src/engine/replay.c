@@ -54,6 +54,7 @@ void replay_caught(int sig, siginfo_t *info, void *context)
 	}
 	v->pc = engine_pc_of(v, rip);
 	v->exit_reason = EXIT_TRAP;
+	running->signal = sig;
 	g[REG_RIP] = (greg_t)v->leave;
 }
 

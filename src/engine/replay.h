@@ -54,6 +54,7 @@ enum replay_stop {
 	REPLAY_TIME,   /* the limit was reached */
 	REPLAY_BREAK,  /* at one of the observer's stops */
 	REPLAY_WATCH,  /* pc touches one of the observer's windows, perhaps */
+	REPLAY_LACKS,  /* this CPU does not have the instruction */
 };
 
 /* Runs to (count, pc). At once, if it is there already. Otherwise stops where

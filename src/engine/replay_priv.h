@@ -44,6 +44,7 @@ struct replay {
 	uint32_t was_near; /* it was one of nears */
 	uint32_t arrives;  /* any pc of the count will do */
 	uint32_t steps;	   /* one instruction, whoever looks on */
+	int signal;	   /* that it was left by; 0: none */
 	uint8_t *map;	   /* owned: what was touched; NULL: not asked for */
 	struct observe observe; /* its stops are owned */
 };

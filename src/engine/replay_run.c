@@ -5,6 +5,7 @@
 #include "engine/translate.h"
 #include "x86/decode.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* What the block could not do by itself. -1: goes on. */
@@ -126,6 +127,15 @@ static int leave_string(struct replay *r)
 	return -1;
 }
 
+/* What the recorded CPU executed and this one refuses is not there. */
+static int leave_trap(struct replay *r)
+{
+	int sig = r->signal;
+
+	r->signal = 0;
+	return sig == SIGILL ? REPLAY_LACKS : REPLAY_FAULT;
+}
+
 static int leave(struct replay *r, int near)
 {
 	struct vcpu *v = r->v;
@@ -148,7 +158,7 @@ static int leave(struct replay *r, int near)
 	case EXIT_RESULT:
 		return REPLAY_RESULT;
 	case EXIT_TRAP:
-		return REPLAY_FAULT;
+		return leave_trap(r);
 	case EXIT_BREAK:
 		return REPLAY_BREAK;
 	case EXIT_WATCH:

@@ -185,7 +185,7 @@ static int play(struct player *p, unsigned i, struct segment *s,
 	recording_stream_close(from.in);
 	if (rc == 0 && !about->is_last)
 		rc = check_next(p, s, i, err);
-	if (rc < 0 && err->code == HARK_EBUG)
+	if (rc < 0 && (err->code == HARK_EBUG || err->code == HARK_ELACKS))
 		add_place(p, err);
 	return rc;
 }

@@ -85,8 +85,10 @@ const char *recording_end(const struct recording *r, const char *key);
 const char *recording_note(const struct recording *r, unsigned i);
 
 /* What the processor of the recording had and this one lacks: 1, and a list of
- * names. 0: nothing. */
+ * names. 0: nothing. If the program has used it, replay will find out. */
 int recording_cpu_missing(const struct recording *r, char *out, size_t size);
+/* The same, of things without which there is no replay here at all. */
+int recording_cpu_refuses(const struct recording *r, char *out, size_t size);
 
 /* A file of code (or the vdso, or debug information) that is in the recording,
  * or would be if it could have been read. */

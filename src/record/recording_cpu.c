@@ -1,7 +1,14 @@
 /* record/recording_cpu.c - can this processor replay what that one recorded?
  *
  * Only what a program can see by executing something counts: instructions, and
- * the form in which extended registers are stored. */
+ * the form in which extended registers are stored.
+ *
+ * That the other one had more does not matter unless the program has used it,
+ * and then replay finds out where: an instruction that a processor does not
+ * know it refuses (REPLAY_LACKS). Refused at once is only what would go wrong
+ * silently: instructions that a processor without them takes for others, and
+ * components of another size; and machines on which replay itself cannot run.
+ */
 #include "record/recording_priv.h"
 
 #include <cpuid.h>
@@ -65,6 +72,12 @@ static const struct feature features[] = {
 };
 /* clang-format on */
 
+/* lzcnt is bsr, and tzcnt bsf, with a prefix that older processors ignore. */
+static const char *const mistaken[] = {"lzcnt", "bmi1"};
+
+/* replay_enter.S. */
+static const char *const needed[] = {"xsave", "avx", "fsgsbase"};
+
 /* A `cpuid` line: leaf.sub:eax,ebx,ecx,edx. */
 static int parse_leaf(const char *text, uint32_t *leaf, uint32_t *sub,
 		      uint32_t regs[4])
@@ -93,20 +106,38 @@ static void read_leaf(uint32_t leaf, uint32_t sub, uint32_t regs[4])
 struct list {
 	char *at; /* borrowed */
 	size_t size, len;
+	int is_full;
 };
 
+/* Whole names only; where there is no room for more, dots. */
 static void add(struct list *l, const char *name)
 {
-	int n = snprintf(l->at + l->len, l->size - l->len, "%s%s",
-			 l->len == 0 ? "" : ", ", name);
+	static const char more[] = ", ...";
+	size_t len = strlen(name) + (l->len > 0 ? 2 : 0);
 
-	l->len += n > 0 ? (size_t)n : 0;
-	if (l->len >= l->size)
-		l->len = l->size - 1;
+	if (l->is_full)
+		return;
+	if (l->len + len + sizeof more > l->size) {
+		l->is_full = 1;
+		snprintf(l->at + l->len, l->size - l->len, "%s", more);
+		return;
+	}
+	snprintf(l->at + l->len, l->size - l->len, "%s%s",
+		 l->len > 0 ? ", " : "", name);
+	l->len += len;
 }
 
+static int is_among(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* What theirs has and ours lacks; of it all, or (some) what is mistaken. */
 static void add_missing(struct list *l, uint32_t leaf, uint32_t sub,
-			const uint32_t theirs[4])
+			const uint32_t theirs[4], int some)
 {
 	uint32_t ours[4];
 
@@ -115,13 +146,16 @@ static void add_missing(struct list *l, uint32_t leaf, uint32_t sub,
 		const struct feature *f = &features[i];
 
 		if (f->leaf == leaf && f->sub == sub &&
-		    (theirs[f->reg] & ~ours[f->reg]) >> f->bit & 1)
+		    (theirs[f->reg] & ~ours[f->reg]) >> f->bit & 1 &&
+		    (!some || is_among(f->name, mistaken,
+				       sizeof mistaken / sizeof mistaken[0])))
 			add(l, f->name);
 	}
 }
 
-/* Components of extended registers that are another size, or not there. */
-static void add_components(const struct recording *r, struct list *l)
+/* Components of extended registers that are another size, or (unless `some`)
+ * not there. */
+static void add_components(const struct recording *r, struct list *l, int some)
 {
 	for (unsigned i = 2; i < 63; i++) {
 		uint32_t here[4];
@@ -134,24 +168,51 @@ static void add_components(const struct recording *r, struct list *l)
 		if (text == NULL)
 			continue;
 		read_leaf(0xd, i, here);
-		if (strtoul(text + 1, NULL, 10) != here[EAX])
+		if (strtoul(text + 1, NULL, 10) != here[EAX] &&
+		    (!some || here[EAX] != 0))
 			add(l, key);
 	}
 }
 
-int recording_cpu_missing(const struct recording *r, char *out, size_t size)
+static void add_all(const struct recording *r, struct list *l, int some)
 {
-	struct list l = {out, size, 0};
 	const char *text;
 
-	out[0] = '\0';
 	for (unsigned i = 0; (text = recording_meta_nth(r, "cpuid", i)) != NULL;
 	     i++) {
 		uint32_t leaf, sub, regs[4];
 
 		if (parse_leaf(text, &leaf, &sub, regs) == 0)
-			add_missing(&l, leaf, sub, regs);
+			add_missing(l, leaf, sub, regs, some);
 	}
-	add_components(r, &l);
+	add_components(r, l, some);
+}
+
+int recording_cpu_missing(const struct recording *r, char *out, size_t size)
+{
+	struct list l = {.at = out, .size = size};
+
+	out[0] = '\0';
+	add_all(r, &l, 0);
+	return l.len > 0;
+}
+
+int recording_cpu_refuses(const struct recording *r, char *out, size_t size)
+{
+	struct list l = {.at = out, .size = size};
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
+		const struct feature *f = &features[i];
+		uint32_t ours[4];
+
+		if (!is_among(f->name, needed,
+			      sizeof needed / sizeof needed[0]))
+			continue;
+		read_leaf(f->leaf, f->sub, ours);
+		if (!(ours[f->reg] >> f->bit & 1))
+			add(&l, f->name);
+	}
+	add_all(r, &l, 1);
 	return l.len > 0;
 }

@@ -60,6 +60,40 @@ static int diverged(const struct segment *s, const char *what,
 		       (ull)replay_state(s->cpu)->pc, what);
 }
 
+/* The bytes of an instruction, and the family that they show. */
+static void say_instruction(const struct segment *s, uint64_t pc, char *text,
+			    size_t size)
+{
+	uint8_t bytes[X86_MAX_LEN];
+	unsigned have = code_fetch(s->code, pc, bytes, sizeof bytes);
+	size_t at = 0;
+	struct x86_insn x;
+
+	text[0] = '\0';
+	if (x86_decode(bytes, have, &x) != X86_OK)
+		return;
+	for (unsigned i = 0; i < x.len && at < size; i++)
+		at += fmt_text(text + at, size - at, " %02x", bytes[i]);
+	if (x.space != X86_SPACE_LEGACY && at < size)
+		fmt_text(text + at, size - at, " (%s)",
+			 x.space >= X86_SPACE_EVEX  ? "AVX-512"
+			 : x.space >= X86_SPACE_XOP ? "XOP"
+						    : "AVX, or of its kind");
+}
+
+int segment_lacks(const struct segment *s, struct hark_err *err)
+{
+	uint64_t pc = replay_state(s->cpu)->pc;
+	char where[64], what[96];
+
+	say_position(s, *replay_count(s->cpu), where, sizeof where);
+	say_instruction(s, pc, what, sizeof what);
+	return err_set(err, HARK_ELACKS, 0,
+		       "%s at 0x%llx: the program used an instruction that "
+		       "this processor lacks:%s",
+		       where, (ull)pc, what);
+}
+
 static const char *const stops[] = {
     [REPLAY_THERE] = "stopped",
     [REPLAY_PAST] = "has passed it",
@@ -77,6 +111,8 @@ static int not_reached(const struct segment *s, const struct record_event *e,
 	char where[64], what[256];
 	const char *why = "stopped";
 
+	if (stop == REPLAY_LACKS)
+		return segment_lacks(s, err);
 	if ((unsigned)stop < sizeof stops / sizeof stops[0])
 		why = stops[stop];
 	say_position(s, e->count, where, sizeof where);
@@ -193,11 +229,15 @@ static int put_xstate(const struct segment *s, const struct record_event *e,
 				"the recorded extended registers are of no "
 				"form that this machine knows",
 				err);
-	if (replay_put_xstate(s->cpu, e->xstate, e->xstate_len) < 0)
-		return diverged(s,
-				"this machine cannot hold the recorded "
-				"extended registers",
-				err);
+	if (replay_put_xstate(s->cpu, e->xstate, e->xstate_len) < 0) {
+		diverged(s,
+			 "this processor does not have all of the registers "
+			 "that the program used",
+			 err);
+		if (err != NULL)
+			err->code = HARK_ELACKS;
+		return -1;
+	}
 	return 0;
 }
 

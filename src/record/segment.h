@@ -50,5 +50,7 @@ int segment_apply(struct segment *s, const struct record_event *e,
 /* What the shadow is filled with is put off for a while, so that much can be
  * done at once: until this, or an event of another kind. */
 int segment_flush(struct segment *s, struct hark_err *err);
+/* REPLAY_LACKS, in words; always -1. */
+int segment_lacks(const struct segment *s, struct hark_err *err);
 
 #endif

@@ -35,6 +35,7 @@ int travel_failed(const struct hark_err *from, struct hark_error *to)
 	    [HARK_ETIME] = HARK_ERROR_STOPPED,
 	    [HARK_ENOENT] = HARK_ERROR_POSITION,
 	    [HARK_EBUG] = HARK_ERROR_DIVERGED,
+	    [HARK_ELACKS] = HARK_ERROR_MACHINE,
 	};
 	enum hark_error_code code = HARK_ERROR_FILE;
 
@@ -115,11 +116,11 @@ int hark_open(const char *path, struct hark_recording **out,
 		hark_close(r);
 		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
 	}
-	if (recording_cpu_missing(r->r, missing, sizeof missing)) {
+	if (recording_cpu_refuses(r->r, missing, sizeof missing)) {
 		hark_close(r);
 		return travel_error(err, HARK_ERROR_MACHINE,
-				    "%s: it was recorded on a processor with "
-				    "%s, which this one lacks",
+				    "%s: it cannot be replayed on this "
+				    "processor, which lacks %s",
 				    path, missing);
 	}
 	note_exit(r);

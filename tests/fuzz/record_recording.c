@@ -81,6 +81,7 @@ static void read_rest(struct recording *r)
 		}
 	}
 	recording_cpu_missing(r, text, sizeof text);
+	recording_cpu_refuses(r, text, sizeof text);
 	recording_note(r, 3);
 	recording_check(r, &err);
 }

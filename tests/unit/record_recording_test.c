@@ -572,6 +572,18 @@ START_TEST(recording_of_a_better_processor_says_what_is_missing)
 	ck_assert_int_eq(1, recording_cpu_missing(r, text, sizeof text));
 	ck_assert_ptr_nonnull(strstr(text, "tbm")); /* no CPU of today */
 	ck_assert_ptr_nonnull(strstr(text, "xstate_40"));
+	/* Only a replay tells whether it was used. */
+	ck_assert_int_eq(0, recording_cpu_refuses(r, text, sizeof text));
+	/* Whole names, and a sign that there were more. */
+	ck_assert_int_eq(1, recording_cpu_missing(r, text, 16));
+	ck_assert_uint_lt(strlen(text), 16);
+	ck_assert_str_eq(text + strlen(text) - 5, ", ...");
+	recording_close(r);
+	w = begin(META "xstate_2=576,100\n");
+	file_writer_close(w);
+	r = open_it(path);
+	ck_assert_int_eq(1, recording_cpu_refuses(r, text, sizeof text));
+	ck_assert_str_eq(text, "xstate_2");
 	recording_close(r);
 	w = begin(META);
 	file_writer_close(w);
