@@ -22,7 +22,8 @@ enum { /* errors of packets are errno's numbers */
 
 enum {
 	GDB_FILES_MAX = 64,
-	GDB_SIGNALS = 65, /* Linux's, from 1 */
+	GDB_SIGNALS = 65,   /* Linux's, from 1 */
+	GDB_AUXV_MAX = 128, /* words; Linux has some forty */
 };
 
 /* How bytes read that are not known. */
@@ -52,7 +53,14 @@ struct gdb {
 	struct hark_timeline *t;	  /* owned */
 	const struct hark_process *process;
 	volatile sig_atomic_t *interrupt; /* borrowed, or NULL */
-	uint64_t first_rsp;		  /* when the process began */
+	struct gdb_early {		  /* when its program began */
+		struct hark_position at;
+		uint64_t auxv[GDB_AUXV_MAX];
+		unsigned n_auxv; /* 0: it is not known */
+		uint64_t dynamic;
+		size_t len; /* 0: it is not known */
+		uint8_t bytes[4096];
+	} early;
 
 	/* The conversation */
 	int fd; /* -1: none, as in tests */
@@ -133,7 +141,9 @@ gdb_handler on_memory, on_region, on_search, on_crc;
 /* layout.c */
 struct gdb_elf {			    /* an ELF file where it is mapped */
 	const struct hark_mapping *mapping; /* of its first byte */
-	uint64_t bias, phdr, entry, dynamic; /* run-time addresses; 0: none */
+	uint64_t bias, phdr, entry, dynamic;  /* run-time addresses; 0: none */
+	uint64_t code;			      /* the first that is executable */
+	uint64_t dynamic_offset, dynamic_len; /* in the file */
 	unsigned n_phdr;
 	char interp[256];
 };
@@ -148,6 +158,13 @@ void gdb_maps_free(struct gdb *g);
 const struct hark_mapping *gdb_mapping_at(struct gdb *g, uint64_t address);
 const char *gdb_program(struct gdb *g);
 void gdb_auxv(struct gdb *g, struct doc *out);
+
+/* early.c */
+/* The timeline is at its start, and its registers are g->registers; it may be
+ * anywhere afterwards. */
+void gdb_early_find(struct gdb *g);
+/* What cannot have changed since the program began: 1; 0: it is not that. */
+int gdb_read_fixed(struct gdb *g, uint64_t address, size_t len, uint8_t *out);
 
 /* libraries.c */
 void gdb_libraries_xml(struct gdb *g, struct doc *out);

@@ -1,18 +1,13 @@
 /* gdb/layout.c - what is mapped where, and the auxiliary vector.
  *
- * gdb relocates a program by its auxiliary vector, which lies on the initial
- * stack. If the program (its dynamic linker, mostly) has read it, it is known;
- * otherwise the entries that gdb needs are worked out from the mappings. */
+ * gdb relocates a program by its auxiliary vector. If it is not known (early.c)
+ * the entries that gdb needs are worked out from the mappings. What ELF headers
+ * say is read from the files. */
 #include "gdb/gdb_priv.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	AUXV_MAX = 64,	   /* entries; Linux has some twenty */
-	WORDS_MAX = 65536, /* arguments and variables */
-};
 
 void gdb_maps_free(struct gdb *g)
 {
@@ -94,28 +89,59 @@ const char *gdb_program(struct gdb *g)
 
 /* -- ELF files where they are mapped -- */
 
-static int read_interp(struct gdb *g, const Elf64_Phdr *p, uint64_t bias,
-		       char *out, size_t size)
+static int read_file(const struct gdb_bytes *b, uint64_t at, void *out,
+		     size_t len)
+{
+	if (at > b->len || len > b->len - at)
+		return -1;
+	memcpy(out, b->bytes + at, len);
+	return 0;
+}
+
+static void read_interp(const struct gdb_bytes *b, const Elf64_Phdr *p,
+			char *out, size_t size)
 {
 	size_t len = p->p_filesz < size ? (size_t)p->p_filesz : size - 1;
 
-	if (gdb_read(g, bias + p->p_vaddr, out, len) < 0)
+	if (read_file(b, p->p_offset, out, len) < 0)
 		len = 0;
 	out[len] = '\0';
-	return 0;
+}
+
+static void see_segment(const struct gdb_bytes *b, const Elf64_Phdr *p,
+			struct gdb_elf *e)
+{
+	switch (p->p_type) {
+	case PT_DYNAMIC:
+		e->dynamic = e->bias + p->p_vaddr;
+		e->dynamic_offset = p->p_offset;
+		e->dynamic_len = p->p_filesz;
+		return;
+	case PT_INTERP:
+		read_interp(b, p, e->interp, sizeof e->interp);
+		return;
+	case PT_LOAD:
+		if (p->p_flags & PF_X && e->code == 0)
+			e->code = e->bias + p->p_vaddr;
+		return;
+	default:
+		return;
+	}
 }
 
 int gdb_elf_at(struct gdb *g, const struct hark_mapping *m, struct gdb_elf *out)
 {
 	struct gdb_elf e = {.mapping = m};
+	const struct gdb_bytes *b =
+	    m->module < 0 ? NULL : gdb_module_bytes(g, (unsigned)m->module);
 	uint64_t first = UINT64_MAX;
 	Elf64_Phdr p[64];
 	Elf64_Ehdr h;
 
-	if (m->offset != 0 || gdb_read(g, m->start, &h, sizeof h) < 0 ||
+	if (m->offset != 0 || b == NULL || read_file(b, 0, &h, sizeof h) < 0 ||
 	    memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    h.e_phentsize != sizeof p[0] || h.e_phnum > 64 ||
-	    gdb_read(g, m->start + h.e_phoff, p, h.e_phnum * sizeof p[0]) < 0)
+	    read_file(b, h.e_phoff, p, h.e_phnum * sizeof p[0]) < 0)
 		return -1;
 	for (unsigned i = 0; i < h.e_phnum; i++)
 		if (p[i].p_type == PT_LOAD && p[i].p_vaddr < first)
@@ -126,13 +152,8 @@ int gdb_elf_at(struct gdb *g, const struct hark_mapping *m, struct gdb_elf *out)
 	e.phdr = m->start + h.e_phoff;
 	e.n_phdr = h.e_phnum;
 	e.entry = e.bias + h.e_entry;
-	for (unsigned i = 0; i < h.e_phnum; i++) {
-		if (p[i].p_type == PT_DYNAMIC)
-			e.dynamic = e.bias + p[i].p_vaddr;
-		if (p[i].p_type == PT_INTERP)
-			read_interp(g, &p[i], e.bias, e.interp,
-				    sizeof e.interp);
-	}
+	for (unsigned i = 0; i < h.e_phnum; i++)
+		see_segment(b, &p[i], &e);
 	*out = e;
 	return 0;
 }
@@ -153,29 +174,6 @@ int gdb_elf_main(struct gdb *g, struct gdb_elf *out)
 }
 
 /* -- The auxiliary vector -- */
-
-/* As it lies on the stack: how many words; 0: it is not known. */
-static unsigned auxv_from_stack(struct gdb *g, uint64_t out[2 * AUXV_MAX])
-{
-	uint64_t at = g->first_rsp, argc, word = 1;
-	int has_entry = 0;
-	unsigned n = 0;
-
-	if (gdb_read(g, at, &argc, sizeof argc) < 0 || argc > WORDS_MAX)
-		return 0;
-	at += 8 * (argc + 2); /* behind the arguments and their NULL */
-	for (unsigned i = 0; i < WORDS_MAX && word != 0; i++, at += 8)
-		if (gdb_read(g, at, &word, sizeof word) < 0)
-			return 0;
-	do {
-		if (n == 2 * AUXV_MAX || gdb_read(g, at, out + n, 16) < 0)
-			return 0;
-		has_entry |= out[n] == AT_ENTRY;
-		at += 16;
-		n += 2;
-	} while (out[n - 2] != AT_NULL);
-	return has_entry ? n : 0;
-}
 
 static void put_entry(struct doc *out, uint64_t type, uint64_t value)
 {
@@ -222,11 +220,9 @@ static void auxv_from_mappings(struct gdb *g, struct doc *out)
 
 void gdb_auxv(struct gdb *g, struct doc *out)
 {
-	uint64_t words[2 * AUXV_MAX];
-	unsigned n = auxv_from_stack(g, words);
-
-	if (n > 0)
-		doc_add(out, words, n * sizeof words[0]);
+	if (g->early.n_auxv > 0)
+		doc_add(out, g->early.auxv,
+			g->early.n_auxv * sizeof g->early.auxv[0]);
 	else
 		auxv_from_mappings(g, out);
 }

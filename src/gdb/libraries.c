@@ -1,8 +1,12 @@
 /* gdb/libraries.c - shared libraries, and where threads have their own data.
  *
- * Libraries are what the dynamic linker's list says. Where that is not known
- * (a recording that began in a running process, say) they are taken from the
- * mappings. A thread's data of a module is found through its dtv, as glibc
+ * Libraries are whatever ELF files are mapped with their code. The dynamic
+ * linker has a list of them, too, but it was written long ago, and reading it
+ * means to look through all that happened since; so it is only read for what
+ * mappings cannot tell. Where gdb wants to know where an entry of that list is,
+ * it is told where the library begins, which it can tell apart as well.
+ *
+ * A thread's data of a module is found through its dtv, as glibc
  * lays it out; which number a module has there, glibc itself tells debuggers
  * by a symbol. */
 #include "gdb/gdb_priv.h"
@@ -15,91 +19,69 @@
 
 enum { LIBRARIES_MAX = 10000 };
 
-struct link_map { /* of the dynamic linker, in the program's memory */
-	uint64_t addr, name, ld, next;
-};
-
-static int find_list(struct gdb *g, uint64_t *out)
-{
-	struct gdb_elf e;
-	uint64_t debug = 0;
-
-	if (gdb_elf_main(g, &e) < 0 || e.dynamic == 0)
-		return -1;
-	for (unsigned i = 0; i < 256 && debug == 0; i++) {
-		Elf64_Dyn d;
-
-		if (gdb_read(g, e.dynamic + i * sizeof d, &d, sizeof d) < 0 ||
-		    d.d_tag == DT_NULL)
-			return -1;
-		if (d.d_tag == DT_DEBUG)
-			debug = d.d_un.d_ptr;
-	}
-	if (debug == 0 || gdb_read(g, debug + 8, out, sizeof *out) < 0)
-		return -1;
-	return *out == 0 ? -1 : 0;
-}
-
-static void put_library(struct doc *out, const char *name, uint64_t lm,
-			uint64_t addr, uint64_t ld)
+static void put_library(struct doc *out, const struct gdb_elf *e)
 {
 	doc_text(out, "<library name=\"");
-	doc_quoted(out, name);
+	doc_quoted(out, e->mapping->path);
 	doc_text(out,
 		 "\" lm=\"0x%llx\" l_addr=\"0x%llx\" l_ld=\"0x%llx\" "
 		 "lmid=\"0x0\"/>",
-		 (unsigned long long)lm, (unsigned long long)addr,
-		 (unsigned long long)ld);
+		 (unsigned long long)e->mapping->start,
+		 (unsigned long long)e->bias, (unsigned long long)e->dynamic);
 }
 
-static int list_known(struct gdb *g, struct doc *out)
+static bool is_interp(const char *interp, const char *path)
 {
-	struct link_map map;
-	uint64_t lm;
+	const char *a = strrchr(interp, '/'), *b = strrchr(path, '/');
 
-	if (find_list(g, &lm) < 0 || gdb_read(g, lm, &map, sizeof map) < 0)
-		return -1;
-	doc_text(out, "<library-list-svr4 version=\"1.0\" main-lm=\"0x%llx\">",
-		 (unsigned long long)lm);
-	for (unsigned i = 0; i < LIBRARIES_MAX && map.next != 0; i++) {
-		const struct hark_mapping *m;
-
-		lm = map.next;
-		if (gdb_read(g, lm, &map, sizeof map) < 0)
-			break;
-		m = gdb_mapping_at(g, map.ld);
-		if (m != NULL && m->path[0] != '\0')
-			put_library(out, m->path, lm, map.addr, map.ld);
-	}
-	doc_text(out, "</library-list-svr4>");
-	return 0;
+	return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-static void list_mapped(struct gdb *g, struct doc *out)
+/* Is it mapped to be executed, or just to be read? */
+static bool is_library(struct gdb *g, const struct hark_mapping *m,
+		       struct gdb_elf *e)
+{
+	const struct hark_mapping *code;
+
+	if (m->offset != 0 || m->path[0] != '/' || gdb_elf_at(g, m, e) < 0 ||
+	    e->dynamic == 0 || e->code == 0)
+		return false;
+	code = gdb_mapping_at(g, e->code);
+	return code != NULL && code->prot & 4 &&
+	       strcmp(code->path, m->path) == 0;
+}
+
+/* In the order in which they were mapped, mostly: downwards. The dynamic linker
+ * itself, which came first, is its own list's last. */
+void gdb_libraries_xml(struct gdb *g, struct doc *out)
 {
 	const char *program = gdb_program(g);
 	const struct hark_mapping *m;
-	struct gdb_elf e;
+	struct gdb_elf e, self, main = {0};
+	bool has_self = false;
 	unsigned n;
 
-	doc_text(out, "<library-list-svr4 version=\"1.0\">");
 	if (gdb_mappings(g, &m, &n) < 0)
 		n = 0;
-	for (unsigned i = 0; i < n; i++)
-		if (m[i].offset == 0 && m[i].path[0] == '/' &&
-		    strcmp(m[i].path, program) != 0 &&
-		    gdb_elf_at(g, &m[i], &e) == 0 && e.dynamic != 0)
-			put_library(out, m[i].path, m[i].start, e.bias,
-				    e.dynamic);
+	doc_text(out, "<library-list-svr4 version=\"1.0\"");
+	if (gdb_elf_main(g, &main) == 0)
+		doc_text(out, " main-lm=\"0x%llx\"",
+			 (unsigned long long)main.mapping->start);
+	doc_text(out, ">");
+	for (unsigned i = n; i-- > 0;) {
+		if (strcmp(m[i].path, program) == 0 ||
+		    !is_library(g, &m[i], &e))
+			continue;
+		if (!has_self && is_interp(main.interp, m[i].path)) {
+			has_self = true;
+			self = e;
+		} else {
+			put_library(out, &e);
+		}
+	}
+	if (has_self)
+		put_library(out, &self);
 	doc_text(out, "</library-list-svr4>");
-}
-
-void gdb_libraries_xml(struct gdb *g, struct doc *out)
-{
-	if (list_known(g, out) == 0)
-		return;
-	doc_clear(out);
-	list_mapped(g, out);
 }
 
 /* -- Thread-local data -- */
@@ -150,12 +132,76 @@ static int modid_offset(struct gdb *g, uint32_t *out)
 	return -1;
 }
 
+struct link_map { /* of the dynamic linker, in the program's memory */
+	uint64_t addr, name, ld, next;
+};
+
+static int find_list(struct gdb *g, uint64_t *out)
+{
+	struct gdb_elf e;
+	uint64_t debug = 0;
+
+	if (gdb_elf_main(g, &e) < 0 || e.dynamic == 0)
+		return -1;
+	for (unsigned i = 0; i < 256 && debug == 0; i++) {
+		Elf64_Dyn d;
+
+		if (gdb_read(g, e.dynamic + i * sizeof d, &d, sizeof d) < 0 ||
+		    d.d_tag == DT_NULL)
+			return -1;
+		if (d.d_tag == DT_DEBUG)
+			debug = d.d_un.d_ptr;
+	}
+	if (debug == 0 || gdb_read(g, debug + 8, out, sizeof *out) < 0)
+		return -1;
+	return *out == 0 ? -1 : 0;
+}
+
+/* The dynamic linker's entry for what is mapped at an address; or -1. */
+static int find_entry(struct gdb *g, uint64_t start, uint64_t *out)
+{
+	const struct hark_mapping *m = gdb_mapping_at(g, start);
+	struct link_map map;
+	struct gdb_elf e;
+	uint64_t lm;
+
+	if (m == NULL || gdb_elf_at(g, m, &e) < 0 || find_list(g, &lm) < 0)
+		return -1;
+	for (unsigned i = 0; i < LIBRARIES_MAX && lm != 0; i++) {
+		if (gdb_read(g, lm, &map, sizeof map) < 0)
+			return -1;
+		if (map.ld == e.dynamic) {
+			*out = lm;
+			return 0;
+		}
+		lm = map.next;
+	}
+	return -1;
+}
+
+/* Which number its thread-local data has. */
+static int find_module(struct gdb *g, uint64_t start, uint64_t *out)
+{
+	struct gdb_elf e;
+	uint64_t lm;
+	uint32_t at;
+
+	if (start == 0 ||
+	    (gdb_elf_main(g, &e) == 0 && e.mapping->start == start)) {
+		*out = 1;
+		return 0;
+	}
+	return find_entry(g, start, &lm) < 0 || modid_offset(g, &at) < 0
+		   ? -1
+		   : gdb_read(g, lm + at, out, sizeof *out);
+}
+
 /* qGetTLSAddr:THREAD,OFFSET,LINK_MAP */
 void on_tls(struct gdb *g, struct words *w)
 {
-	uint64_t offset, lm, modid = 1, dtv, block;
+	uint64_t offset, lm, modid = 0, dtv, block;
 	struct words_thread id;
-	uint32_t number, at;
+	uint32_t number;
 
 	if (!words_thread(w, &id) || !words_skip(w, ",") ||
 	    !words_number(w, &offset) || !words_skip(w, ",") ||
@@ -164,10 +210,8 @@ void on_tls(struct gdb *g, struct words *w)
 		return;
 	}
 	number = gdb_thread_of(g, &id);
-	if (lm != 0 && (modid_offset(g, &at) < 0 ||
-			gdb_read(g, lm + at, &modid, sizeof modid) < 0))
-		modid = 0;
-	if (number == 0 || modid == 0 || gdb_registers(g, number) < 0 ||
+	if (number == 0 || find_module(g, lm, &modid) < 0 || modid == 0 ||
+	    gdb_registers(g, number) < 0 ||
 	    gdb_read(g, g->registers.fs_base + 8, &dtv, sizeof dtv) < 0 ||
 	    gdb_read(g, dtv + 16 * modid, &block, sizeof block) < 0 ||
 	    block == UINT64_MAX) {

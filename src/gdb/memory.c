@@ -14,6 +14,31 @@ enum {
 	PAGE = 4096,
 };
 
+/* Nothing is ever mapped below the program; gdb looks there before it has
+ * relocated it. */
+static int is_below(struct gdb *g, uint64_t address, size_t len)
+{
+	const struct hark_mapping *m;
+	unsigned n;
+
+	return gdb_mappings(g, &m, &n) == 0 && n > 0 && address < m->start &&
+	       len <= m->start - address;
+}
+
+static size_t read_known(struct gdb *g, uint64_t address, size_t len,
+			 uint8_t *out, uint8_t *known)
+{
+	if (is_below(g, address, len)) {
+		memset(known, 0, len);
+		return 0;
+	}
+	if (len > 0 && gdb_read_fixed(g, address, len, out)) {
+		memset(known, 1, len);
+		return len;
+	}
+	return g->api->f_read(g->t, address, len, out, known, NULL);
+}
+
 int gdb_read(struct gdb *g, uint64_t address, void *out, size_t len)
 {
 	static uint8_t known[PAGE];
@@ -22,7 +47,7 @@ int gdb_read(struct gdb *g, uint64_t address, void *out, size_t len)
 	while (len > 0) {
 		size_t n = len < PAGE ? len : PAGE;
 
-		if (g->api->f_read(g->t, address, n, to, known, NULL) != n)
+		if (read_known(g, address, n, to, known) != n)
 			return -1;
 		address += n;
 		to += n;
@@ -56,7 +81,7 @@ static size_t read_some(struct gdb *g, uint64_t address, size_t len,
 	size_t n;
 
 	memset(known, 0, len);
-	n = g->api->f_read(g->t, address, len, out, known, NULL);
+	n = read_known(g, address, len, out, known);
 	if (n >= len)
 		return len;
 	if (is_filled(g, address, len, n)) {

@@ -249,6 +249,16 @@ static int go_to(struct gdb *g, struct hark_timeline *t, const char *at,
 	return g->api->f_seek(t, &to, err);
 }
 
+static int begin_at(struct gdb *g, const char *at, struct hark_error *err)
+{
+	uint32_t thread = g->api->f_selected(g->t);
+
+	if (g->api->f_registers(g->t, thread, &g->registers, err) < 0)
+		return -1;
+	gdb_early_find(g);
+	return go_to(g, g->t, at, err);
+}
+
 static int open_at(struct gdb *g, uint32_t number, const char *at,
 		   struct hark_error *err)
 {
@@ -257,15 +267,14 @@ static int open_at(struct gdb *g, uint32_t number, const char *at,
 
 	if (g->api->f_timeline_open(g->recording, number, &t, err) < 0)
 		return -1;
-	if (g->api->f_registers(t, g->api->f_selected(t), &g->registers, err) <
-		0 ||
-	    go_to(g, t, at, err) < 0) {
-		g->api->f_timeline_close(t);
-		return -1;
-	}
 	g->t = t;
 	g->process = find_process(g, number);
-	g->first_rsp = g->registers.gpr[4];
+	if (begin_at(g, at, err) < 0) {
+		gdb_maps_free(g);
+		g->api->f_timeline_close(t);
+		g->t = NULL;
+		return -1;
+	}
 	regs_layout_here(&layout);
 	regs_init(&g->regs, &layout);
 	g->is_away = g->is_stopped = false;

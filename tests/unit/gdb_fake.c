@@ -36,7 +36,7 @@ struct hark_recording {
 	struct hark_mapping *lent; /* a copy, until memory is read */
 	unsigned n_mappings;
 	int stalls, refuses;
-	unsigned asked;
+	unsigned asked, reads;
 };
 
 struct hark_timeline {
@@ -171,6 +171,11 @@ void fake_refuse(struct hark_recording *r)
 unsigned fake_asked(const struct hark_recording *r)
 {
 	return r->asked;
+}
+
+unsigned fake_reads(const struct hark_recording *r)
+{
+	return r->reads;
 }
 
 unsigned fake_moment(const struct hark_timeline *t)
@@ -393,6 +398,7 @@ static size_t f_read(struct hark_timeline *t, uint64_t address, size_t len,
 	size_t n = 0;
 
 	(void)err;
+	t->r->reads++;
 	free(t->r->lent);
 	t->r->lent = NULL;
 	for (size_t i = 0; i < len; i++) {

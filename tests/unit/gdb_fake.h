@@ -38,5 +38,7 @@ void fake_stall(struct hark_recording *r);
 void fake_refuse(struct hark_recording *r);
 /* How often conditions were asked. */
 unsigned fake_asked(const struct hark_recording *r);
+/* How often memory was read of the history. */
+unsigned fake_reads(const struct hark_recording *r);
 
 #endif

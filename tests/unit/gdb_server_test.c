@@ -194,6 +194,7 @@ END_TEST
 START_TEST(gdb_unknown_memory_is_made_up_only_on_demand)
 {
 	fake_know(r, 0x9000, "abc", 3, "[heap]");
+	begin("start");
 	IS("m9000,6", "616263");
 	IS("m9004,2", "E0e");
 	ck_assert_str_eq(monitor("unknown zero"), "");
@@ -228,6 +229,7 @@ START_TEST(gdb_regions_are_told)
 {
 	fake_know(r, 0x9000, "abc", 3, "[heap]");
 	fake_know(r, 0xc000, "abc", 3, "[data]");
+	begin("start");
 	IS("qMemoryRegionInfo:9123",
 	   "start:9000;size:1000;permissions:rx;name:5b686561705d;");
 	IS("qMemoryRegionInfo:a000", "start:a000;size:2000;");
@@ -396,10 +398,10 @@ END_TEST
 
 /* -- Files -- */
 
-static char elf[4096];
+static char elf[4096], loader[4096];
 
-/* A program with an interpreter, mapped at 0x40000, and where it begins. */
-static void make_program(void)
+/* A program with an interpreter. */
+static void make_elf(void)
 {
 	Elf64_Ehdr *h = (Elf64_Ehdr *)elf;
 	Elf64_Phdr *p = (Elf64_Phdr *)(elf + sizeof *h);
@@ -412,12 +414,21 @@ static void make_program(void)
 	h->e_phentsize = sizeof *p;
 	h->e_phnum = 3;
 	p[0].p_type = PT_LOAD;
+	p[0].p_flags = PF_R | PF_X;
+	p[0].p_filesz = sizeof elf;
 	p[1].p_type = PT_INTERP;
-	p[1].p_vaddr = 0x400;
+	p[1].p_offset = p[1].p_vaddr = 0x400;
 	p[1].p_filesz = 11;
 	strcpy(elf + 0x400, "/lib/ld.so");
 	p[2].p_type = PT_DYNAMIC;
-	p[2].p_vaddr = 0x500;
+	p[2].p_offset = p[2].p_vaddr = 0x500;
+	p[2].p_filesz = 32;
+}
+
+/* It is mapped at 0x40000, and the recording begins somewhere in it. */
+static void make_program(void)
+{
+	make_elf();
 	fake_know(r, 0x40000, elf, sizeof elf, "/bin/fake");
 	fake_know(r, 0x60000, elf, sizeof elf, "/usr/lib/ld.so");
 	begin("start");
@@ -448,37 +459,82 @@ START_TEST(gdb_auxv_is_worked_out)
 }
 END_TEST
 
-START_TEST(gdb_auxv_is_taken_from_the_stack)
+/* The same, and what happens first is that a loader comes to its entry. */
+static void make_executed(void)
 {
 	static const uint64_t stack[] = {2,	   0x111, 0x222,  0, 0x333, 0,
 					 AT_ENTRY, 0x777, AT_UID, 5, 0,	    0};
 
-	make_program();
+	make_elf();
+	memcpy(loader, elf, sizeof elf);
+	((Elf64_Ehdr *)loader)->e_entry = 0;
+	((Elf64_Ehdr *)elf)->e_entry = FAKE_CODE + 3 - 0x40000ULL;
+	fake_know(r, FAKE_CODE, loader, sizeof loader, "/usr/lib/loader");
+	fake_know(r, 0x40000, elf, sizeof elf, "/bin/fake");
+	fake_know(r, 0x60000, elf, sizeof elf, "/usr/lib/ld.so");
 	fake_know(r, FAKE_STACK, stack, sizeof stack, NULL);
+	begin(NULL);
+}
+
+START_TEST(gdb_auxv_is_what_the_program_found)
+{
+	make_executed();
 	ck_assert_uint_eq(auxv(AT_ENTRY), 0x777);
 	ck_assert_uint_eq(auxv(AT_UID), 5);
+	IS("qC", "QC65"); /* and the end was gone to */
+	ck_assert_str_eq(monitor("when"), "1:20\n");
+}
+END_TEST
+
+START_TEST(gdb_what_cannot_change_is_not_searched_for)
+{
+	unsigned n;
+
+	make_executed();
+	n = fake_reads(r);
+	HAS("qXfer:auxv:read::0,1000", "l");
+	HAS("qXfer:libraries-svr4:read::0,1000", "/usr/lib/ld.so");
+	IS("m40000,4", "7f454c46");
+	IS("m40500,10", "00000000000000000000000000000000");
+	IS("m10,4", "E0e");
+	ck_assert_uint_eq(fake_reads(r), n);
+}
+END_TEST
+
+/* Where it is writable, or code is relocated. */
+START_TEST(gdb_what_may_change_is_searched_for)
+{
+	Elf64_Phdr *p = (Elf64_Phdr *)(elf + sizeof(Elf64_Ehdr));
+	unsigned n;
+
+	make_program();
+	p->p_flags |= PF_W;
+	begin("start");
+	n = fake_reads(r);
+	IS("m40000,4", "7f454c46");
+	ck_assert_uint_eq(fake_reads(r), n + 1);
+	p->p_flags = PF_R | PF_X;
+	elf[0x500] = DT_TEXTREL;
+	begin("start");
+	n = fake_reads(r);
+	IS("m40000,4", "7f454c46");
+	ck_assert_uint_eq(fake_reads(r), n + 1);
 }
 END_TEST
 
 START_TEST(gdb_libraries_are_listed)
 {
-	static const uint64_t dynamic[] = {DT_DEBUG, 0x80000, 0, 0};
-	static const uint64_t debug[] = {1, 0x81000};
-	static const uint64_t maps[] = {0x40000, 0, 0x40500, 0x81020,
-					0x60000, 0, 0x60500, 0};
-
 	make_program();
-	/* Without the dynamic linker's list, by what is mapped. */
+	HAS("qXfer:libraries-svr4:read::0,1000", " main-lm=\"0x40000\"");
 	HAS("qXfer:libraries-svr4:read::0,1000",
 	    "<library name=\"/usr/lib/ld.so\" lm=\"0x60000\" "
 	    "l_addr=\"0x60000\" l_ld=\"0x60500\" lmid=\"0x0\"/>");
-	memcpy(elf + 0x500, dynamic, sizeof dynamic);
-	fake_know(r, 0x80000, debug, sizeof debug, NULL);
-	fake_know(r, 0x81000, maps, sizeof maps, NULL);
-	HAS("qXfer:libraries-svr4:read::0,1000", "main-lm=\"0x81000\"");
-	HAS("qXfer:libraries-svr4:read::0,1000",
-	    "<library name=\"/usr/lib/ld.so\" lm=\"0x81020\" "
-	    "l_addr=\"0x60000\" l_ld=\"0x60500\" lmid=\"0x0\"/>");
+	/* Without code they are just files. */
+	((Elf64_Phdr *)(elf + sizeof(Elf64_Ehdr)))->p_flags = PF_R;
+	begin("start");
+	IS("qXfer:libraries-svr4:read::0,1000",
+	   "l<library-list-svr4 version=\"1.0\" main-lm=\"0x40000\">"
+	   "</library-list-svr4>");
 }
 END_TEST
 
@@ -487,10 +543,13 @@ START_TEST(gdb_thread_local_data_of_the_program_is_found)
 	static const uint64_t tcb[] = {FAKE_TLS, 0xa0000};
 	static const uint64_t dtv[] = {1, 0, 0xb0000, 0, UINT64_MAX, 0};
 
-	fake_know(r, FAKE_TLS, tcb, sizeof tcb, NULL);
+	fake_know(r, FAKE_TLS, tcb, sizeof tcb, "[threads]");
 	fake_know(r, 0xa0000, dtv, sizeof dtv, NULL);
 	IS("qGetTLSAddr:65,10,0", "b0010");
 	IS("qGetTLSAddr:65,10,1234", "E0e");
+	make_program();
+	IS("qGetTLSAddr:65,10,40000", "b0010");
+	IS("qGetTLSAddr:65,10,60000", "E0e");
 	IS("qGetTLSAddr:99,10,0", "E0e");
 	IS("qGetTLSAddr:65", "E16");
 }
@@ -728,7 +787,9 @@ static TCase *state_case(void)
 	tcase_add_test(t, gdb_regions_are_told);
 	tcase_add_test(t, gdb_monitor_answers);
 	tcase_add_test(t, gdb_auxv_is_worked_out);
-	tcase_add_test(t, gdb_auxv_is_taken_from_the_stack);
+	tcase_add_test(t, gdb_auxv_is_what_the_program_found);
+	tcase_add_test(t, gdb_what_cannot_change_is_not_searched_for);
+	tcase_add_test(t, gdb_what_may_change_is_searched_for);
 	tcase_add_test(t, gdb_libraries_are_listed);
 	tcase_add_test(t, gdb_thread_local_data_of_the_program_is_found);
 	tcase_add_test(t, gdb_files_are_those_of_the_recording);
