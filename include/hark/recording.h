@@ -138,6 +138,9 @@ const struct hark_thread *hark_thread(const struct hark_timeline *t,
 				      unsigned i);
 /* Does it live now? */
 int hark_thread_lives(struct hark_timeline *t, uint32_t thread);
+/* What it is called now; "": that is not known. It lives as long as the
+ * recording is open. */
+const char *hark_thread_name(struct hark_timeline *t, uint32_t thread);
 
 /* The thread that moves. Seeking to a position of another one selects it. */
 uint32_t hark_selected(const struct hark_timeline *t);

@@ -14,6 +14,7 @@
 	F(position_parse)  F(position_text)   F(position_compare) \
 	F(timeline_open)   F(timeline_close)  F(on_progress) \
 	F(n_threads)       F(thread)          F(thread_lives) \
+	F(thread_name) \
 	F(selected)        F(select) \
 	F(where)           F(seek)            F(seek_start)   F(seek_end) \
 	F(registers)       F(read)            F(mappings)     F(signal) \

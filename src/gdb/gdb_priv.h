@@ -124,6 +124,8 @@ uint32_t gdb_thread_of(struct gdb *g, const struct words_thread *id);
 void gdb_thread_id(struct gdb *g, uint32_t number, char out[32]);
 /* The general thread, or whichever lives. */
 uint32_t gdb_current(struct gdb *g);
+/* What it is called; or else what the program is. */
+const char *gdb_thread_name(struct gdb *g, uint32_t number);
 void gdb_threads_xml(struct gdb *g, struct doc *out);
 gdb_handler on_select, on_alive, on_current, on_first_threads, on_next_threads,
     on_thread_text;
@@ -157,6 +159,7 @@ int gdb_mappings(struct gdb *g, const struct hark_mapping **out, unsigned *n);
 void gdb_maps_free(struct gdb *g);
 const struct hark_mapping *gdb_mapping_at(struct gdb *g, uint64_t address);
 const char *gdb_program(struct gdb *g);
+const char *gdb_short_name(struct gdb *g); /* without its directory */
 void gdb_auxv(struct gdb *g, struct doc *out);
 
 /* early.c */

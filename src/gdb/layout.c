@@ -87,6 +87,18 @@ const char *gdb_program(struct gdb *g)
 	return p->program;
 }
 
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+const char *gdb_short_name(struct gdb *g)
+{
+	return last_component(gdb_program(g));
+}
+
 /* -- ELF files where they are mapped -- */
 
 static int read_file(const struct gdb_bytes *b, uint64_t at, void *out,
@@ -180,13 +192,6 @@ static void put_entry(struct doc *out, uint64_t type, uint64_t value)
 	uint64_t pair[2] = {type, value};
 
 	doc_add(out, pair, sizeof pair);
-}
-
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? path : slash + 1;
 }
 
 static void auxv_from_mappings(struct gdb *g, struct doc *out)

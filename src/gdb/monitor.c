@@ -144,7 +144,7 @@ static void do_threads(const struct command *c)
 		say_position(c, &t->last);
 		if (t->end_signal != 0)
 			doc_text(c->out, " by signal %d", t->end_signal);
-		doc_text(c->out, "\n");
+		doc_text(c->out, ", %s\n", gdb_thread_name(g, t->number));
 	}
 }
 

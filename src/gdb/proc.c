@@ -92,11 +92,9 @@ static void put_maps(struct gdb *g, struct doc *out, bool is_full)
 
 /* -- status, stat, cmdline -- */
 
-static const char *short_name(struct gdb *g)
+static const char *main_name(struct gdb *g)
 {
-	const char *program = gdb_program(g), *slash = strrchr(program, '/');
-
-	return slash == NULL ? program : slash + 1;
+	return gdb_thread_name(g, g->api->f_thread(g->t, 0)->number);
 }
 
 static unsigned parent_pid(struct gdb *g)
@@ -119,7 +117,7 @@ static void put_status(struct gdb *g, struct doc *out)
 		 "Name:\t%.15s\nState:\tt (tracing stop)\nTgid:\t%u\nPid:\t%u\n"
 		 "PPid:\t%u\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
 		 "Threads:\t%u\n",
-		 short_name(g), pid, pid, parent_pid(g),
+		 main_name(g), pid, pid, parent_pid(g),
 		 g->api->f_n_threads(g->t));
 }
 
@@ -129,7 +127,7 @@ static void put_stat(struct gdb *g, struct doc *out)
 
 	doc_text(out,
 		 "%u (%.15s) t %u %u %u 0 -1 0 0 0 0 0 0 0 0 0 20 0 %u 0 0\n",
-		 pid, short_name(g), parent_pid(g), pid, pid,
+		 pid, main_name(g), parent_pid(g), pid, pid,
 		 g->api->f_n_threads(g->t));
 }
 
@@ -170,7 +168,7 @@ int gdb_proc_file(struct gdb *g, const char *path, struct doc *out)
 	else if (strcmp(name, "stat") == 0)
 		put_stat(g, out);
 	else if (strcmp(name, "comm") == 0)
-		doc_text(out, "%.15s\n", short_name(g));
+		doc_text(out, "%.15s\n", main_name(g));
 	else if (strcmp(name, "auxv") == 0)
 		gdb_auxv(g, out);
 	else if (strcmp(name, "cmdline") == 0)

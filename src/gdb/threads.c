@@ -141,6 +141,13 @@ void on_first_threads(struct gdb *g, struct words *w)
 
 /* -- What a person sees of a thread -- */
 
+const char *gdb_thread_name(struct gdb *g, uint32_t number)
+{
+	const char *name = g->api->f_thread_name(g->t, number);
+
+	return name[0] != '\0' ? name : gdb_short_name(g);
+}
+
 /* Where another thread is, is known of the one that moves: so each is chosen
  * for a moment, and in the end all is as it was. */
 static void put_text(struct gdb *g, uint32_t number, struct doc *out)
@@ -192,7 +199,9 @@ void gdb_threads_xml(struct gdb *g, struct doc *out)
 		if (!g->api->f_thread_lives(g->t, t->number))
 			continue;
 		gdb_thread_id(g, t->number, id);
-		doc_text(out, "<thread id=\"%s\">", id);
+		doc_text(out, "<thread id=\"%s\" name=\"", id);
+		doc_quoted(out, gdb_thread_name(g, t->number));
+		doc_text(out, "\">");
 		put_text(g, t->number, out);
 		doc_text(out, "</thread>");
 	}

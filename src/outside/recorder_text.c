@@ -116,6 +116,15 @@ void recorder_read_program(pid_t pid, struct file_text *out)
 		exe[n] = '\0';
 		file_text_add(out, "exe", exe);
 	}
+	fd = proc_open(pid, 0, "comm", O_RDONLY);
+	if (fd >= 0) {
+		n = read(fd, exe, sizeof exe - 1);
+		if (n > 1) {
+			exe[n - 1] = '\0'; /* a newline */
+			file_text_add(out, "comm", exe);
+		}
+		close(fd);
+	}
 	fd = proc_open(pid, 0, "cmdline", O_RDONLY);
 	if (fd >= 0) {
 		add_words(fd, out);

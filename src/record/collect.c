@@ -133,6 +133,7 @@ static void put_start(struct vcpu *v)
 	v->epoch = p->changed;
 	put_key(v);
 	order_kernel_told(v, v->pc);
+	name_begin(v, (enum wire_start)start.why);
 }
 
 /* When the next key is due, from now. Each costs what it takes to fill the
@@ -381,6 +382,7 @@ void tape_call(struct vcpu *v, int64_t answer)
 	put_end(&t->ring, at);
 	order_kernel(v, v->pc + SYSCALL);
 	code_call(v, nr, answer);
+	name_call(v, nr, answer);
 	put_input(v, nr, answer);
 }
 

@@ -162,7 +162,7 @@ struct file_stat {
 	uint64_t unused[3];
 };
 
-static uint32_t path_of(uint64_t fd, char *out, uint32_t size)
+uint32_t code_path(uint64_t fd, char *out, uint32_t size)
 {
 	enum { NR_READLINK = 89 };
 	char name[32] = "/proc/self/fd/", digits[20];
@@ -194,7 +194,7 @@ void tape_map(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
 				   .count = vcpu_count(v),
 				   .thread = v->tape->thread};
 	char path[PATH_SIZE];
-	uint32_t path_len = path_of(fd, path, sizeof path);
+	uint32_t path_len = code_path(fd, path, sizeof path);
 	uint8_t *at;
 
 	sys_call3(NR_FSTAT, fd, (uint64_t)&st, 0);

@@ -3,6 +3,7 @@
  *	collect.c	threads: when something is told
  *	collect_put.c	how it is written: rings, records, positions
  *	collect_code.c	processes: code, mappings
+ *	collect_name.c	what threads are called
  *	collect_order.c	threads among each other: tickets
  *
  * Lives in the target: freestanding, general registers only. */
@@ -52,6 +53,8 @@ struct tapes {
 	struct bytes store; /* owned: the pages */
 	uint64_t lines;	    /* owned: collect_order.c */
 	uint64_t brk;	    /* the end of the heap; 0: not known yet */
+	/* The file that names a thread: its descriptor + 1; 0: none. */
+	uint32_t comm_fd, comm_tid;
 	/* Where xsave puts components: asking the CPU takes it long. */
 	uint32_t xstate_size[64], xstate_at[64];
 };
@@ -79,6 +82,15 @@ uint64_t put_now_ns(void);
 
 /* A system call that may have mapped memory. */
 void code_call(struct vcpu *v, int64_t nr, int64_t answer);
+/* Where a descriptor leads to: how many bytes. */
+uint32_t code_path(uint64_t fd, char *out, uint32_t size);
+
+/* -- collect_name.c -- */
+
+/* The thread begins: what is it called? */
+void name_begin(struct vcpu *v, enum wire_start why);
+/* A system call that may have named a thread. */
+void name_call(struct vcpu *v, int64_t nr, int64_t answer);
 
 /* -- collect_order.c -- */
 

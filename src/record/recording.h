@@ -42,6 +42,7 @@ struct recording_process {
 	uint64_t serial;     /* of the parent's code that it began with */
 	uint32_t previous;   /* the same process, before execve; 0: none */
 	const char *exe;     /* the program's file; "": its parent's */
+	const char *comm;    /* what it is called; "": not known */
 	const char *command; /* its words, with blanks between; likewise */
 };
 unsigned recording_n_processes(const struct recording *r);

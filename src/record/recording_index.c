@@ -204,6 +204,8 @@ static int take_line(struct process *p, const struct line *l)
 		p->told.serial = number;
 	else if (strcmp(l->key, "exe") == 0)
 		p->told.exe = l->value;
+	else if (strcmp(l->key, "comm") == 0)
+		p->told.comm = l->value;
 	else if (strcmp(l->key, "arg") == 0)
 		return add_word(p, l->value);
 	return 0;
@@ -218,6 +220,7 @@ static void settle(struct process *p)
 	if (p->told.previous >= p->told.number)
 		p->told.previous = 0;
 	p->told.exe = p->told.exe == NULL ? "" : p->told.exe;
+	p->told.comm = p->told.comm == NULL ? "" : p->told.comm;
 	p->told.command = p->command == NULL ? "" : p->command;
 }
 

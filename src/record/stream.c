@@ -272,6 +272,16 @@ static const char *read_unmap(struct record_stream *s, struct cursor *c,
 					     : NULL;
 }
 
+static const char *read_name(struct record_stream *s, struct cursor *c,
+			     struct record_event *e)
+{
+	(void)s;
+	take_into(c, &e->name, sizeof e->name);
+	return e->name.name[sizeof e->name.name - 1] != '\0'
+		   ? "the name has no end"
+		   : NULL;
+}
+
 /* ORDER wire_record */
 static const struct row {
 	const char *name;
@@ -293,6 +303,7 @@ static const struct row {
     [WIRE_REC_CODE] = {"CODE", read_code, RECORD_OF_PROCESS, 0},
     [WIRE_REC_MAP] = {"MAP", read_map, RECORD_OF_PROCESS, 0},
     [WIRE_REC_UNMAP] = {"UNMAP", read_unmap, RECORD_OF_PROCESS, 0},
+    [WIRE_REC_NAME] = {"NAME", read_name, RECORD_OF_PROCESS, 0},
 };
 
 const char *record_type_name(unsigned type)

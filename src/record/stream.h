@@ -70,6 +70,7 @@ struct record_event {
 		} code;
 		struct wire_rec_map map;
 		struct wire_rec_unmap unmap;
+		struct wire_rec_name name;
 	};
 };
 

@@ -135,6 +135,7 @@ void hark_close(struct hark_recording *r)
 	for (unsigned i = 0; r->files != NULL && i < recording_n_modules(r->r);
 	     i++)
 		free(r->files[i].bytes);
+	travel_names_free(r->names);
 	free(r->files);
 	free(r->processes);
 	free(r->modules);

@@ -8,6 +8,7 @@
  *	move.c		steps and runs, forwards and backwards
  *	window.c	a thread's last instructions, for going back
  *	ask.c		questions
+ *	names.c		what threads are called
  *
  * The moment is a place of the selected thread. Every other thread has done
  * all its turns (record/order.h) before the one that the selected is in, and
@@ -34,6 +35,7 @@ struct hark_recording {
 	struct hark_process *processes; /* owned */
 	struct hark_module *modules;	/* owned */
 	struct travel_file *files;	/* owned: of modules */
+	struct travel_names *names;	/* owned: of threads, by process */
 };
 
 /* A thread. Walkers are made when they are needed: one is where the moment is
@@ -133,6 +135,10 @@ int travel_place_at(const struct hark_timeline *t, const struct lane *l,
 int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
 	       uint64_t step, struct hark_err *err);
 int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err);
+
+/* -- names.c -- */
+
+void travel_names_free(struct travel_names *n);
 
 /* -- memory.c -- */
 

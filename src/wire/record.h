@@ -88,6 +88,7 @@ enum wire_record_type {
 	WIRE_REC_CODE,	       /* serial: varint, address: 8 bytes, the code */
 	WIRE_REC_MAP,	       /* struct wire_rec_map, path */
 	WIRE_REC_UNMAP,	       /* struct wire_rec_unmap */
+	WIRE_REC_NAME,	       /* struct wire_rec_name */
 	WIRE_REC_MAX
 };
 
@@ -189,6 +190,16 @@ struct wire_rec_unmap {
 	uint32_t thread, pad;
 };
 _Static_assert(sizeof(struct wire_rec_unmap) == 32, "file layout");
+
+/* What a thread is called from then on. */
+struct wire_rec_name {
+	uint64_t count;	 /* of the thread that says so */
+	uint32_t by;	 /* its number; 0: the thread began with it */
+	uint32_t thread; /* whose it is; 0: that of this tid */
+	uint32_t tid, pad;
+	char name[16]; /* ended by a 0 */
+};
+_Static_assert(sizeof(struct wire_rec_name) == 40, "file layout");
 
 /* CODE. Serial numbers ascend in a process's stream, by one or more. A thread
  * at epoch E sees at an address the newest bytes with serial <= E; if there

@@ -347,6 +347,12 @@ static int f_position_compare(struct hark_timeline *t,
 	       (int)moment_of(b->thread, b->count);
 }
 
+static const char *f_thread_name(struct hark_timeline *t, uint32_t thread)
+{
+	(void)t;
+	return thread == 2 ? "<second>" : "";
+}
+
 /* -- State -- */
 
 static int f_registers(struct hark_timeline *t, uint32_t thread,

@@ -142,11 +142,12 @@ START_TEST(gdb_threads_have_their_recorded_ids)
 	IS("Hgp64.99", "E16");
 	IS("Hx", "E16");
 	HAS("qXfer:threads:read::0,1000",
-	    "<thread id=\"p64.65\">at 1:20 of 1:20</thread>");
+	    "<thread id=\"p64.65\" name=\"fake\">at 1:20 of 1:20</thread>");
 	begin("1:7");
 	HAS("qXfer:threads:read::0,1000",
-	    "<thread id=\"65\">at 1:7 of 1:20</thread>"
-	    "<thread id=\"66\">at 2:5 of 2:20</thread>");
+	    "<thread id=\"65\" name=\"fake\">at 1:7 of 1:20</thread>"
+	    "<thread id=\"66\" name=\"&lt;second&gt;\">at 2:5 of "
+	    "2:20</thread>");
 	ck_assert_str_eq(monitor("when"), "1:7\n");
 }
 END_TEST
@@ -390,7 +391,8 @@ START_TEST(gdb_monitor_answers)
 	ck_assert_ptr_nonnull(strstr(monitor("what"), "there is no 'what'"));
 	ck_assert_ptr_nonnull(strstr(monitor("  "), "there is no ''"));
 	ck_assert_ptr_nonnull(
-	    strstr(monitor("threads"), "  2 tid 102, lives, ends at 2:20\n"));
+	    strstr(monitor("threads"),
+		   "  2 tid 102, lives, ends at 2:20, <second>\n"));
 	IS("qRcmd,", "E16");
 	IS("qRcmd", "E16");
 }

@@ -73,6 +73,9 @@ static void put_of_process(struct record_encoder *to,
 	case WIRE_REC_UNMAP:
 		put(to, &e->unmap, sizeof e->unmap);
 		break;
+	case WIRE_REC_NAME:
+		put(to, &e->name, sizeof e->name);
+		break;
 	default:
 		abort();
 	}

@@ -102,6 +102,10 @@ static void random_process_event(struct record_event *e, uint64_t *serial)
 		e->bytes = pool;
 		e->len = (uint32_t)(random64() % 200);
 		break;
+	case WIRE_REC_NAME:
+		random_bytes(&e->name, sizeof e->name);
+		e->name.name[sizeof e->name.name - 1] = '\0';
+		break;
 	default:
 		e->unmap.start = random64() >> 1;
 		e->unmap.end = e->unmap.start + random64() % 4096;
@@ -171,7 +175,7 @@ static void random_process(struct record_event e[EVENTS])
 	e[0].process.serial >>= 1;
 	serial = e[0].process.serial;
 	for (unsigned i = 1; i < EVENTS; i++) {
-		e[i].type = WIRE_REC_CODE + random64() % 3;
+		e[i].type = WIRE_REC_CODE + random64() % 4;
 		e[i].number = i;
 		random_process_event(&e[i], &serial);
 	}
