@@ -46,8 +46,6 @@ def moved_thread():
     return int(found.group(1)) if found else 0
 
 
-
-
 def forget():
     """Nothing that gdb remembers is true any more."""
     quietly("maintenance flush register-cache")
@@ -173,6 +171,45 @@ class LastWrite(Command):
         if line.symtab is not None:
             text += f" at {line.symtab.filename}:{line.line}"
         return text.strip() or f"at {pc:#x}"
+
+
+class ReverseFinish(Command):
+    """Go back to just before the selected function was called."""
+
+    def invoke(self, words, from_tty):
+        frame = gdb.selected_frame()
+        caller = frame.older()
+        if caller is None:
+            raise gdb.GdbError('"finish" not meaningful in the outermost '
+                               "frame.")
+        if frame.type() != gdb.NORMAL_FRAME or caller.find_sal().symtab or \
+                not self.seek_call(frame, caller):
+            self.let_gdb(from_tty)
+
+    @staticmethod
+    def let_gdb(from_tty):
+        gdb.execute("set exec-direction reverse", False, True)
+        try:
+            gdb.execute("finish", from_tty)
+        finally:
+            gdb.execute("set exec-direction forward", False, True)
+
+    @staticmethod
+    def seek_call(frame, caller):
+        """Without lines gdb does not notice that it has arrived, if the call
+        went through a linkage table. But the call has written the return
+        address, and was the last to do so."""
+        where = int(caller.read_register("rsp")) - 8
+        found = re.match(r"(\S+) pc (0x[0-9a-f]+) ",
+                         answer(f"last-write {where:#x} 8"))
+        if not found:
+            return False
+        code = frame.architecture().disassemble(int(found.group(2), 16))
+        if not code[0]["asm"].startswith("call"):
+            return False
+        print(f"Run back to call of #0  {frame.name() or hex(frame.pc())}")
+        go(found.group(1))
+        return True
 
 
 # -- Checkpoints: positions with a number --
@@ -336,6 +373,7 @@ def begin():
     Start("start")
     Starti("starti")
     LastWrite("last-write")
+    ReverseFinish("reverse-finish")
     Unknown("unknown")
     Known("known")
     Checkpoint("checkpoint")
