@@ -153,6 +153,13 @@ int hark_seek(struct hark_timeline *t, const struct hark_position *to,
 int hark_seek_start(struct hark_timeline *t, struct hark_error *err);
 int hark_seek_end(struct hark_timeline *t, struct hark_error *err);
 
+/* Makes it quick to move between two moments of one thread: n more frames are
+ * made there, and kept while there is memory for them. (Some are made near
+ * wherever one goes; this is for a range that is known beforehand.) */
+int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
+		 const struct hark_position *to, unsigned n,
+		 struct hark_error *err);
+
 /* -- State at this moment -------------------------------------------------- */
 
 /* General registers by hardware number: rax rcx rdx rbx rsp rbp rsi rdi, r8

@@ -74,6 +74,8 @@ int recording_read_maps(struct recording *r, uint32_t process,
  * the stream's until the next call. */
 int recording_stream_next(struct recording_stream *s, const uint8_t **bytes,
 			  size_t *len, struct hark_err *err);
+/* Over n pieces that recording_stream_next would give. */
+void recording_stream_skip(struct recording_stream *s, uint32_t n);
 void recording_stream_close(struct recording_stream *s);
 
 /* The first META value of a key, or NULL; the nth (from 0). Of the END chunk:

@@ -131,3 +131,8 @@ int recording_stream_next(struct recording_stream *s, const uint8_t **bytes,
 	*len = n;
 	return 1;
 }
+
+void recording_stream_skip(struct recording_stream *s, uint32_t n)
+{
+	s->next = n < s->end - s->next ? s->next + n : s->end;
+}

@@ -388,6 +388,16 @@ int segment_begin(struct segment *s, const struct record_event *key,
 	return put_xstate(s, key, err);
 }
 
+void segment_resume(struct segment *s, uint64_t count, uint64_t n_events,
+		    uint64_t epoch)
+{
+	set_epoch(s, epoch);
+	s->count = count;
+	s->n_events = n_events;
+	s->n_fills = 0;
+	s->ended = 0;
+}
+
 /* A block that begins at the event is not to be entered: old code there may
  * not care for flags that new code looks at. Up to the last count before it
  * the replay is free; then there is no such block, and one that is made on

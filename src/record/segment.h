@@ -43,6 +43,11 @@ struct segment {
 /* From here on it is at the KEY. */
 int segment_begin(struct segment *s, const struct record_event *key,
 		  struct hark_err *err);
+/* From here on it is somewhere else in the segment of the KEY at `count`: so
+ * many events on, in this epoch of its code. The caller has put the CPU
+ * there. */
+void segment_resume(struct segment *s, uint64_t count, uint64_t n_events,
+		    uint64_t epoch);
 /* Runs to the event's position and applies it. A KEY or an END is compared
  * with what the replay has come to, and ends the segment. */
 int segment_apply(struct segment *s, const struct record_event *e,

@@ -327,6 +327,15 @@ void record_stream_feed(struct record_stream *s, const uint8_t *bytes,
 	s->end = bytes + len;
 }
 
+void record_stream_resume(struct record_stream *s,
+			  const struct record_stream *from,
+			  const uint8_t *bytes, size_t len, size_t offset)
+{
+	*s = *from;
+	s->at = bytes + (offset < len ? offset : len);
+	s->end = bytes + len;
+}
+
 /* May a record of this type follow the last one? */
 static const char *out_of_place(const struct record_stream *s, unsigned type)
 {

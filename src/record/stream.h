@@ -90,6 +90,10 @@ void record_stream_init(struct record_stream *s, enum record_kind kind);
  * them are in use. */
 void record_stream_feed(struct record_stream *s, const uint8_t *bytes,
 			size_t len);
+/* It goes on as `from` did at this offset of these bytes. */
+void record_stream_resume(struct record_stream *s,
+			  const struct record_stream *from,
+			  const uint8_t *bytes, size_t len, size_t offset);
 /* 1: an event. 0: all that was fed is read. -1: it is no stream, and out holds
  * nothing to rely on. */
 int record_stream_next(struct record_stream *s, struct record_event *out,

@@ -28,8 +28,11 @@ static int more(struct events *e, struct hark_err *err)
 	if (e->in == NULL)
 		return 0;
 	rc = recording_stream_next(e->in, &bytes, &len, err);
-	if (rc > 0)
+	if (rc > 0) {
 		record_stream_feed(&e->records, bytes, len);
+		e->piece = bytes;
+		e->pieces++;
+	}
 	if (rc != 0)
 		return rc;
 	recording_stream_close(e->in);
@@ -37,16 +40,28 @@ static int more(struct events *e, struct hark_err *err)
 	if (e->segment + 1 >= e->end)
 		return 0;
 	e->segment++;
+	e->pieces = 0;
 	record_stream_init(&e->records, RECORD_OF_THREAD);
 	return recording_read_segment(e->r, e->segment, &e->in, err) < 0 ? -1
 									 : 1;
+}
+
+static struct events_spot spot_of(const struct events *e)
+{
+	return (struct events_spot){
+	    e->segment, e->pieces,
+	    e->pieces == 0 ? 0 : (size_t)(e->records.at - e->piece),
+	    e->records};
 }
 
 /* The next that was not read ahead. */
 static int peek_raw(struct events *e, struct hark_err *err)
 {
 	while (!e->has_next) {
-		int rc = record_stream_next(&e->records, &e->next, err);
+		int rc;
+
+		e->before = spot_of(e);
+		rc = record_stream_next(&e->records, &e->next, err);
 
 		if (rc < 0)
 			return -1;
@@ -108,6 +123,7 @@ static void keep(struct events *e)
 	struct replay_fill *f = &e->fills[e->n];
 
 	memcpy(e->bytes[e->n], e->next.bytes, e->next.len);
+	e->spots[e->n] = e->before;
 	*f = (struct replay_fill){.count = e->next.count,
 				  .pc = e->next.pc,
 				  .index = (uint32_t)e->next.index,
@@ -137,5 +153,44 @@ int events_fills(struct events *e, uint64_t count,
 		i++;
 	*out = &e->fills[e->first];
 	*n = i;
+	return 0;
+}
+
+/* -- Marks -- */
+
+void events_mark(const struct events *e, struct events_mark *out)
+{
+	*out = (struct events_mark){.spot = e->n > 0	  ? e->spots[e->first]
+					    : e->has_next ? e->before
+							  : spot_of(e),
+				    .n_orders = e->n_orders,
+				    .n_passed = e->n_passed};
+}
+
+int events_open_at(struct events *e, struct recording *r,
+		   const struct events_mark *mark, unsigned end,
+		   struct hark_err *err)
+{
+	const struct events_spot *spot = &mark->spot;
+	const uint8_t *bytes;
+	size_t len;
+	int rc;
+
+	if (events_open(e, r, spot->segment, end, err) < 0)
+		return -1;
+	e->n_orders = mark->n_orders;
+	e->n_passed = mark->n_passed;
+	if (spot->pieces == 0)
+		return 0;
+	recording_stream_skip(e->in, spot->pieces - 1);
+	rc = recording_stream_next(e->in, &bytes, &len, err);
+	if (rc <= 0)
+		return rc < 0 ? -1
+			      : err_set(err, HARK_EINPUT, 0,
+					"a segment has become shorter");
+	e->piece = bytes;
+	e->pieces = spot->pieces;
+	record_stream_resume(&e->records, &spot->records, bytes, len,
+			     spot->offset);
 	return 0;
 }

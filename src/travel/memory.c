@@ -150,7 +150,7 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 	if (walker_segment(w) == l->first)
 		return 0;
 	if (l->past == NULL)
-		l->past = past_new(512u << 20);
+		l->past = past_new(t->memory_max);
 	scout = travel_scout(t, l, err);
 	if (l->past == NULL || scout == NULL ||
 	    walker_observe(scout, NULL, err) < 0)

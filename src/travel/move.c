@@ -80,18 +80,20 @@ static void say(struct hark_timeline *t, enum hark_stop why,
 	*out = (struct hark_stopped){.why = why, .thread = hark_selected(t)};
 }
 
-/* Within the window: 1. 0: it is not there. */
-static int step_in_window(struct hark_timeline *t, int64_t by)
+/* Which of the window's places the moment is; -1: none. */
+static int place_in_window(const struct hark_timeline *t)
 {
-	int64_t i = t->in_window;
+	if (t->in_window >= 0)
+		return t->in_window;
+	return t->window != NULL && t->window_of == t->selected
+		   ? window_find(t->window, t->here.count, t->here.step)
+		   : -1;
+}
 
-	if (i < 0 && t->window != NULL && t->window_of == t->selected)
-		i = window_find(t->window, t->here.count, t->here.step);
-	if (i < 0 || i + by < 0 || i + by >= (int64_t)window_n(t->window))
-		return 0;
-	t->in_window = (int)(i + by);
-	t->here = window_place(t->window, (unsigned)t->in_window)->place;
-	return 1;
+static void put_in_window(struct hark_timeline *t, unsigned i)
+{
+	t->in_window = (int)i;
+	t->here = window_place(t->window, i)->place;
 }
 
 static int step_on(struct hark_timeline *t, uint64_t n,
@@ -102,8 +104,11 @@ static int step_on(struct hark_timeline *t, uint64_t n,
 	int rc = 0;
 
 	say(t, HARK_STOP_STEP, out);
-	if (t->in_window >= 0 && n < 1 << 16 && step_in_window(t, (int64_t)n))
+	if (t->in_window >= 0 &&
+	    n < window_n(t->window) - (unsigned)t->in_window) {
+		put_in_window(t, (unsigned)t->in_window + (unsigned)n);
 		return 0;
+	}
 	t->in_window = -1;
 	if (w == NULL || walker_goto(w, t->here.count, t->here.step, err) < 0)
 		return -1;
@@ -134,58 +139,112 @@ static int length_of(struct hark_timeline *t, struct lane *l, uint64_t count,
 	return 0;
 }
 
+/* Of the instructions before the moment. Who goes on and on gets larger and
+ * larger ones. */
 static int open_window(struct hark_timeline *t, struct hark_err *err)
 {
+	enum { COUNTS = 512, COUNTS_MOST = 8192 };
+	uint64_t counts = COUNTS;
 	struct walker *w;
 
 	if (t->window == NULL)
 		t->window = window_new();
 	if (t->window == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	if (t->in_window == 0 && t->window_counts > 0)
+		counts = t->window_counts < COUNTS_MOST ? 2 * t->window_counts
+							: COUNTS_MOST;
 	t->in_window = -1;
 	t->window_of = t->selected;
+	t->window_counts = counts;
 	window_close(t->window);
 	if (travel_bring(t, &t->lanes[t->selected], &w, err) < 0)
 		return -1;
-	return window_open(t->window, w, err);
+	if (window_open(t->window, w, counts, err) == 0)
+		return 0;
+	if (counts == COUNTS || err->code != HARK_ENOMEM)
+		return -1;
+	*err = (struct hark_err){0};
+	t->window_counts = COUNTS;
+	if (travel_bring(t, &t->lanes[t->selected], &w, err) < 0)
+		return -1;
+	return window_open(t->window, w, COUNTS, err);
+}
+
+/* Within the window, or a new one before it, so far as it goes: how far; 0: no
+ * window goes back from here. */
+static uint64_t back_in_window(struct hark_timeline *t, uint64_t n,
+			       struct hark_err *err)
+{
+	struct hark_err ignored = {0};
+	int at = place_in_window(t);
+
+	if (at <= 0 && open_window(t, &ignored) == 0)
+		at = place_in_window(t);
+	if (ignored.code == HARK_ETIME)
+		*err = ignored;
+	if (at <= 0)
+		return 0;
+	if (n > (uint64_t)at)
+		n = (uint64_t)at;
+	put_in_window(t, (unsigned)at - (unsigned)n);
+	return n;
+}
+
+/* To the last instruction of the count before. */
+static int back_a_count(struct hark_timeline *t, struct hark_err *err)
+{
+	struct lane *l = &t->lanes[t->selected];
+	uint64_t count = t->here.count - 1, len;
+
+	t->in_window = -1;
+	return length_of(t, l, count, &len, err) < 0
+		   ? -1
+		   : travel_set(t, l, count, len - 1, err);
 }
 
 static int step_back(struct hark_timeline *t, uint64_t n,
 		     struct hark_stopped *out, struct hark_err *err)
 {
-	struct lane *l = &t->lanes[t->selected];
-	uint64_t count = t->here.count, step = t->here.step, len;
+	while (n > 0) {
+		uint64_t done = back_in_window(t, n, err);
 
-	say(t, HARK_STOP_STEP, out);
-	if (n <= 1 << 12) {
-		int64_t by = -(int64_t)n;
-
-		if (step_in_window(t, by))
-			return 0;
-		if (open_window(t, err) == 0 && step_in_window(t, by))
-			return 0;
-		*err = (struct hark_err){0};
-	}
-	t->in_window = -1;
-	while (n > step && count > 0) {
-		n -= step + 1;
-		count--;
-		if (length_of(t, l, count, &len, err) < 0)
+		if (err->code != HARK_OK)
 			return -1;
-		step = len - 1;
+		n -= done;
+		if (done > 0)
+			continue;
+		if (t->here.step > 0) {
+			done = t->here.step < n ? t->here.step : n;
+			n -= done;
+			if (travel_set(t, &t->lanes[t->selected], t->here.count,
+				       t->here.step - done, err) < 0)
+				return -1;
+			continue;
+		}
+		if (t->here.count == 0)
+			break;
+		if (back_a_count(t, err) < 0)
+			return -1;
+		n--;
 	}
-	say(t, n > step ? HARK_STOP_START : HARK_STOP_STEP, out);
-	return travel_set(t, l, count, n > step ? 0 : step - n, err);
+	say(t, n > 0 ? HARK_STOP_START : HARK_STOP_STEP, out);
+	return 0;
 }
 
 int hark_step(struct hark_timeline *t, enum hark_direction way, uint64_t n,
 	      struct hark_stopped *out, struct hark_error *err)
 {
+	struct walker_place here = t->here;
 	struct hark_err why = {0};
 	int rc = way == HARK_FORWARD ? step_on(t, n, out, &why)
 				     : step_back(t, n, out, &why);
 
-	return rc < 0 ? travel_failed(&why, err) : 0;
+	if (rc == 0)
+		return 0;
+	t->here = here;
+	t->in_window = -1;
+	return travel_failed(&why, err);
 }
 
 /* -- Runs -- */
@@ -230,6 +289,7 @@ struct first {
 	struct lane *l;
 	struct hit hit;
 	uint64_t count, step; /* where the run began */
+	struct hark_err *err;
 	int found;
 };
 
@@ -243,10 +303,12 @@ static int keep_first(void *ctx, struct walker *at, const struct hit *hit)
 	if (hit->stop->kind == HARK_STOP_BREAKPOINT && hit->count == f->count &&
 	    walker_place(at, &place, &ignored) == 0 && place.step == f->step)
 		return 0;
-	f->hit = *hit;
-	f->hit.turn = travel_turn_of(f->t, f->l, at);
-	f->found = 1;
-	return 1;
+	f->found = travel_is_wanted(f->t, f->l, hit, HARK_FORWARD, f->err);
+	if (f->found > 0) {
+		f->hit = *hit;
+		f->hit.turn = travel_turn_of(f->t, f->l, at);
+	}
+	return f->found;
 }
 
 /* The first hit of any lane behind the moment. */
@@ -260,7 +322,7 @@ static int first_hit(struct hark_timeline *t, struct lane **lane,
 		/* The selected one first: the others need go no further. */
 		unsigned i = (t->selected + k) % t->n_lanes;
 		struct lane *l = &t->lanes[i];
-		struct first f = {.t = t, .l = l};
+		struct first f = {.t = t, .l = l, .err = err};
 		struct stretch range = {0, 0, UINT64_MAX, UINT64_MAX};
 		int rc = border(t, l, turn, &range.count, &range.step, err);
 
@@ -284,9 +346,10 @@ static int first_hit(struct hark_timeline *t, struct lane **lane,
 		f.count = range.count;
 		f.step = i == t->selected ? range.step : UINT64_MAX;
 		if (travel_scan(t, l, &range, t->stops, t->n_stops, keep_first,
-				&f, err) < 0)
+				&f, err) < 0 ||
+		    f.found < 0)
 			return -1;
-		if (f.found && (!found || is_before(&f.hit, out))) {
+		if (f.found > 0 && (!found || is_before(&f.hit, out))) {
 			*out = f.hit;
 			*lane = l;
 			found = 1;
@@ -334,16 +397,9 @@ static int go_to_hit(struct hark_timeline *t, struct lane *l,
 		     const struct hit *hit, enum hark_direction way,
 		     struct hark_err *err)
 {
-	struct walker *w = travel_walker(t, l, err);
 	struct walker_place at;
 
-	if (w == NULL || walker_goto_pc(w, hit->count, hit->pc, err) < 0)
-		return -1;
-	/* Forwards one is told of an access when it is done. */
-	if (hit->stop->kind == HARK_STOP_WATCH && way == HARK_FORWARD &&
-	    walker_step(w, err) < 0)
-		return -1;
-	if (walker_place(w, &at, err) < 0)
+	if (travel_come_to(t, l, hit, way, &at, err) < 0)
 		return -1;
 	t->selected = (unsigned)(l - t->lanes);
 	t->here = at;
@@ -378,23 +434,18 @@ static int to_the_end(struct hark_timeline *t, enum hark_direction way,
 static int run(struct hark_timeline *t, enum hark_direction way,
 	       struct hark_stopped *out, struct hark_err *err)
 {
-	for (;;) {
-		struct lane *l = NULL;
-		struct hit hit = {0};
-		int rc = t->n_stops == 0       ? 0
-			 : way == HARK_FORWARD ? first_hit(t, &l, &hit, err)
-					       : last_hit(t, &l, &hit, err);
+	struct lane *l = NULL;
+	struct hit hit = {0};
+	int rc = t->n_stops == 0       ? 0
+		 : way == HARK_FORWARD ? first_hit(t, &l, &hit, err)
+				       : last_hit(t, &l, &hit, err);
 
-		if (rc == 0)
-			return to_the_end(t, way, out, err);
-		if (rc < 0 || go_to_hit(t, l, &hit, way, err) < 0)
-			return -1;
-		if (hit.stop->when == NULL ||
-		    hit.stop->when(hit.stop->ctx, t)) {
-			say_hit(t, &hit, out);
-			return 0;
-		}
-	}
+	if (rc == 0)
+		return to_the_end(t, way, out, err);
+	if (rc < 0 || go_to_hit(t, l, &hit, way, err) < 0)
+		return -1;
+	say_hit(t, &hit, out);
+	return 0;
 }
 
 int hark_run(struct hark_timeline *t, enum hark_direction way,

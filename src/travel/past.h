@@ -1,8 +1,7 @@
 /* travel/past.h - what a segment of a thread knew of memory when it ended.
  *
- * Pages of the shadow's index, each byte with its value and whether it was
- * touched. Made by replaying the segment; the last ones asked for are kept, up
- * to a limit of memory. Hosted. */
+ * Found by replaying it; the last ones asked for are kept, up to a limit of
+ * memory. Hosted. */
 #ifndef TRAVEL_PAST_H
 #define TRAVEL_PAST_H
 

@@ -267,15 +267,155 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 	return rc < 0 ? -1 : rc > 0;
 }
 
+/* -- Conditions -- */
+
+/* It goes forwards only, as the scout does. */
+int travel_come_to(struct hark_timeline *t, struct lane *l,
+		   const struct hit *hit, enum hark_direction way,
+		   struct walker_place *out, struct hark_err *err)
+{
+	struct walker *w = travel_walker(t, l, err);
+
+	if (w == NULL || walker_goto_pc(w, hit->count, hit->pc, err) < 0)
+		return -1;
+	/* Forwards one is told of an access when it is done. */
+	if (hit->stop->kind == HARK_STOP_WATCH && way == HARK_FORWARD &&
+	    walker_step(w, err) < 0)
+		return -1;
+	return walker_place(w, out, err);
+}
+
+int travel_is_wanted(struct hark_timeline *t, struct lane *l,
+		     const struct hit *hit, enum hark_direction way,
+		     struct hark_err *err)
+{
+	unsigned selected = t->selected;
+	struct walker_place here = t->here, at;
+	int in_window = t->in_window, wanted;
+
+	if (hit->stop->when == NULL)
+		return 1;
+	if (travel_come_to(t, l, hit, way, &at, err) < 0)
+		return -1;
+	t->selected = (unsigned)(l - t->lanes);
+	t->here = at;
+	t->in_window = -1;
+	wanted = hit->stop->when(hit->stop->ctx, t) != 0;
+	t->selected = selected;
+	t->here = here;
+	t->in_window = in_window;
+	return wanted;
+}
+
 /* -- The last one -- */
+
+/* A place with very many hits is not looked through from its beginning. */
+enum { HITS_MOST = 1 << 14, STRETCH = 1 << 16 };
+
+struct last {
+	struct hark_timeline *t;
+	struct lane *l;
+	struct hit hit; /* if it has a stop */
+	unsigned n, most;
+	struct hark_err *err;
+};
 
 static int keep_last(void *ctx, struct walker *at, const struct hit *hit)
 {
-	struct hit *out = ctx;
+	struct last *last = ctx;
+	int rc =
+	    travel_is_wanted(last->t, last->l, hit, HARK_BACKWARD, last->err);
 
 	(void)at;
-	*out = *hit;
-	return 0;
+	if (rc < 0)
+		return 1;
+	if (rc > 0)
+		last->hit = *hit;
+	return ++last->n >= last->most;
+}
+
+/* 1: there were too many. */
+static int scan_part(struct last *last, const struct stretch *part,
+		     const struct stop *stops, unsigned n_stops)
+{
+	int rc = travel_scan(last->t, last->l, part, stops, n_stops, keep_last,
+			     last, last->err);
+
+	return rc < 0 || last->err->code != HARK_OK ? -1 : rc;
+}
+
+/* A scout looks at everything on its way; so somebody else goes ahead, and
+ * leaves a frame for it. */
+static int ferry_to(struct hark_timeline *t, struct lane *l, uint64_t count,
+		    struct hark_err *err)
+{
+	struct walker *w = travel_ferry(t, l, err);
+
+	return w == NULL || walker_goto(w, count, 0, err) < 0
+		   ? -1
+		   : walker_leave_frame(w, err);
+}
+
+/* [count, end of the part) */
+static int scan_end(struct last *last, struct stretch *part, uint64_t count,
+		    const struct stop *stops, unsigned n_stops)
+{
+	struct stretch end = {count, 0, part->end_count, part->end_step};
+
+	if (ferry_to(last->t, last->l, count, last->err) < 0 ||
+	    scan_part(last, &end, stops, n_stops) < 0)
+		return -1;
+	part->end_count = count;
+	part->end_step = 0;
+	return last->hit.stop != NULL;
+}
+
+/* Many hits: from the end, in stretches that grow. The part's first hits are
+ * known already. */
+static int scan_dense(struct last *last, struct stretch *part,
+		      const struct stop *stops, unsigned n_stops)
+{
+	struct hit before = last->hit;
+	uint64_t first = before.stop != NULL ? before.count : part->count;
+	uint64_t end = part->end_count;
+
+	if (end == UINT64_MAX &&
+	    travel_last_count(last->t, last->l, &end, last->err) < 0)
+		return -1;
+	last->most = UINT32_MAX;
+	for (uint64_t len = STRETCH; end > first + 1; len *= 4) {
+		uint64_t count = end - first - 1 > len ? end - len : first + 1;
+		int rc;
+
+		last->hit = (struct hit){0};
+		rc = scan_end(last, part, count, stops, n_stops);
+		if (rc != 0)
+			return rc;
+		end = count;
+	}
+	/* What is left is one count: that of the last hit there was. */
+	last->hit = (struct hit){0};
+	if (first > part->count) {
+		part->count = first;
+		part->step = 0;
+	}
+	return scan_part(last, part, stops, n_stops);
+}
+
+/* Most often it is not far; and there are frames near. */
+static int scan_near(struct last *last, struct stretch *part,
+		     const struct stop *stops, unsigned n_stops)
+{
+	uint64_t end = part->end_count;
+	int rc;
+
+	if (end == UINT64_MAX || end - part->count <= 4 * (uint64_t)STRETCH)
+		return 0;
+	last->most = UINT32_MAX;
+	rc = scan_end(last, part, end - STRETCH, stops, n_stops);
+	last->most = HITS_MOST;
+	last->n = 0;
+	return rc;
 }
 
 /* Segment by segment, backwards: those that begin after the stretch does. */
@@ -285,22 +425,30 @@ int travel_scan_last(struct hark_timeline *t, struct lane *l,
 {
 	struct stretch part = *range;
 	unsigned s = l->end;
+	int is_first = 1;
 
 	t->total = l->end - l->first;
 	while (s-- > l->first) {
 		uint64_t key = recording_segment(t->rec->r, s)->count;
-		struct hit last = {0};
+		struct last last = {
+		    .t = t, .l = l, .most = HITS_MOST, .err = err};
+		int rc;
 
 		t->done = l->end - s;
 		if (key >= range->end_count && s > l->first)
 			continue;
 		part.count = key > range->count ? key : range->count;
 		part.step = key > range->count ? 0 : range->step;
-		if (travel_scan(t, l, &part, stops, n_stops, keep_last, &last,
-				err) < 0)
+		rc = is_first ? scan_near(&last, &part, stops, n_stops) : 0;
+		is_first = 0;
+		if (rc == 0)
+			rc = scan_part(&last, &part, stops, n_stops);
+		if (rc > 0 && last.n >= last.most)
+			rc = scan_dense(&last, &part, stops, n_stops);
+		if (rc < 0)
 			return -1;
-		if (last.stop != NULL) {
-			*out = last;
+		if (last.hit.stop != NULL) {
+			*out = last.hit;
 			return 1;
 		}
 		if (key <= range->count)

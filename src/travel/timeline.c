@@ -60,9 +60,12 @@ static struct walker *make_walker(struct hark_timeline *t, struct lane *l,
 				  struct walker **at, struct hark_err *err)
 {
 	if (*at == NULL) {
+		if (l->frames == NULL)
+			l->frames = frames_new(t->memory_max, t->near);
 		if (walker_new(t->rec->r, l->first, l->end, at, err) < 0)
 			return NULL;
 		walker_on_ask(*at, ask, t);
+		walker_use_frames(*at, l->frames);
 	}
 	return *at;
 }
@@ -77,6 +80,12 @@ struct walker *travel_scout(struct hark_timeline *t, struct lane *l,
 			    struct hark_err *err)
 {
 	return make_walker(t, l, &l->scout, err);
+}
+
+struct walker *travel_ferry(struct hark_timeline *t, struct lane *l,
+			    struct hark_err *err)
+{
+	return make_walker(t, l, &l->ferry, err);
 }
 
 /* The START of a thread says more of it. */
@@ -199,6 +208,8 @@ int hark_timeline_open(struct hark_recording *r, uint32_t process,
 	t->rec = r;
 	t->process = process;
 	t->in_window = -1;
+	t->near = 1 << 22; /* 20 ms */
+	t->memory_max = 512u << 20;
 	if (process == 0 && recording_n_processes(r->r) > 0)
 		t->process = recording_process(r->r, 0)->number;
 	if (prepare(t, &why) < 0) {
@@ -216,7 +227,9 @@ void hark_timeline_close(struct hark_timeline *t)
 	for (unsigned i = 0; i < t->n_lanes; i++) {
 		walker_free(t->lanes[i].walker);
 		walker_free(t->lanes[i].scout);
+		walker_free(t->lanes[i].ferry);
 		past_free(t->lanes[i].past);
+		frames_free(t->lanes[i].frames);
 		free(t->lanes[i].turns);
 	}
 	free(t->lanes);
@@ -293,6 +306,24 @@ int travel_place_at(const struct hark_timeline *t, const struct lane *l,
 	return 1;
 }
 
+int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
+		      struct hark_err *err)
+{
+	const struct record_event *e;
+	struct events events;
+	int rc;
+
+	*out = 0;
+	if (events_open(&events, t->rec->r, l->end - 1, l->end, err) < 0)
+		return -1;
+	while ((rc = events_peek(&events, &e, err)) > 0) {
+		*out = e->count;
+		events_pass(&events);
+	}
+	events_close(&events);
+	return rc;
+}
+
 /* Brings a walker of the lane to its end. */
 static int run_to_end(struct hark_timeline *t, struct lane *l, struct walker *w,
 		      struct hark_err *err)
@@ -300,9 +331,11 @@ static int run_to_end(struct hark_timeline *t, struct lane *l, struct walker *w,
 	enum walker_stop stop = WALKER_THERE;
 	struct walker_place place;
 	uint8_t info[128];
+	uint64_t count;
 
 	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
-	    walker_goto_segment(w, l->end - 1, err) < 0)
+	    travel_last_count(t, l, &count, err) < 0 ||
+	    walker_goto(w, count, 0, err) < 0)
 		return -1;
 	while (stop != WALKER_END)
 		if (walker_run(w, UINT64_MAX, 0, &stop, err) < 0)
@@ -506,4 +539,38 @@ int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
 		return travel_failed(&why, err);
 	rc = travel_set(t, l, l->about.last.count, l->about.last.step, &why);
 	return rc < 0 ? travel_failed(&why, err) : 0;
+}
+
+static int prepare_range(struct hark_timeline *t, struct lane *l, uint64_t from,
+			 uint64_t to, unsigned n, struct hark_err *err)
+{
+	struct walker *w = travel_ferry(t, l, err);
+	uint64_t step = (to - from) / ((uint64_t)n + 1);
+
+	if (w == NULL)
+		return -1;
+	for (uint64_t at = from; n > 0 && step > 0 && to - at > step; n--) {
+		at += step;
+		if (walker_goto(w, at, 0, err) != 0)
+			return err->code == HARK_OK ? 0 : -1;
+		if (walker_leave_frame(w, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
+		 const struct hark_position *to, unsigned n,
+		 struct hark_error *err)
+{
+	struct lane *l = travel_lane(t, from->thread);
+	struct hark_err why = {0};
+
+	if (from->process != t->process || to->process != t->process ||
+	    l == NULL || from->thread != to->thread || from->count > to->count)
+		return travel_error(err, HARK_ERROR_ARGUMENT,
+				    "no stretch of one thread");
+	return prepare_range(t, l, from->count, to->count, n, &why) < 0
+		   ? travel_failed(&why, err)
+		   : 0;
 }

@@ -19,6 +19,7 @@
 #include <hark/recording.h>
 
 #include "record/order.h"
+#include "travel/frames.h"
 #include "travel/maps.h"
 #include "travel/past.h"
 #include "travel/walker.h"
@@ -39,13 +40,16 @@ struct hark_recording {
 };
 
 /* A thread. Walkers are made when they are needed: one is where the moment is
- * (or was), the scout is anywhere. */
+ * (or was), the scout is anywhere, looking for something, and the ferry goes
+ * ahead of it. */
 struct lane {
 	struct hark_thread about;
 	unsigned first, end;   /* segments of the recording */
 	struct walker *walker; /* owned */
 	struct walker *scout;  /* owned */
+	struct walker *ferry;  /* owned */
 	struct past *past;     /* owned */
+	struct frames *frames; /* owned: left by its walkers */
 	uint32_t *turns;       /* owned: of the order, its own */
 	uint32_t n_turns;
 	int has_last;
@@ -84,11 +88,14 @@ struct hark_timeline {
 	struct window *window;	       /* owned */
 	int in_window;		       /* -1: no */
 	unsigned window_of;	       /* lane */
+	uint64_t window_counts;	       /* how long it is */
 	struct order *order;	       /* owned */
 	struct maps *maps;	       /* owned */
 	struct hark_mapping *mappings; /* owned */
 	struct hark_mapping *shown;    /* owned: to whoever asked last */
 	unsigned n_mappings;
+	uint64_t near;	    /* counts that are replayed in no time */
+	size_t memory_max;  /* of each lane's frames; of each lane's past */
 	struct stop *stops; /* owned */
 	unsigned n_stops, room_stops;
 	uint32_t last_id;
@@ -119,6 +126,11 @@ struct walker *travel_walker(struct hark_timeline *t, struct lane *l,
 			     struct hark_err *err);
 struct walker *travel_scout(struct hark_timeline *t, struct lane *l,
 			    struct hark_err *err);
+struct walker *travel_ferry(struct hark_timeline *t, struct lane *l,
+			    struct hark_err *err);
+/* The count of the lane's last record. */
+int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
+		      struct hark_err *err);
 /* The lane's walker is where it is at the moment: 1. 0: it does not live. */
 int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
 		 struct hark_err *err);
@@ -178,7 +190,15 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 		const struct stretch *range, const struct stop *stops,
 		unsigned n_stops, scan_each *each, void *ctx,
 		struct hark_err *err);
-/* The last hit of the stretch: 1; 0: none. */
+/* The lane's walker comes to where one is told of the hit. */
+int travel_come_to(struct hark_timeline *t, struct lane *l,
+		   const struct hit *hit, enum hark_direction way,
+		   struct walker_place *out, struct hark_err *err);
+/* Is the hit's condition true, at that moment? 1, 0. */
+int travel_is_wanted(struct hark_timeline *t, struct lane *l,
+		     const struct hit *hit, enum hark_direction way,
+		     struct hark_err *err);
+/* The last hit of the stretch that is wanted: 1; 0: none. */
 int travel_scan_last(struct hark_timeline *t, struct lane *l,
 		     const struct stretch *range, const struct stop *stops,
 		     unsigned n_stops, struct hit *out, struct hark_err *err);

@@ -22,6 +22,12 @@ struct walker_place {
 	uint64_t count, step, pc;
 };
 
+/* Where long ways leave frames, and start from; NULL: nowhere. Borrowed. */
+struct frames;
+void walker_use_frames(struct walker *w, struct frames *frames);
+/* One can start here again: it is at the first instruction of a count. */
+int walker_leave_frame(struct walker *w, struct hark_err *err);
+
 /* Asked now and then during long runs. Not 0: it is given up (HARK_ETIME), and
  * the walker is nowhere until it is sent somewhere. */
 typedef int walker_ask(void *ctx);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNTS = 512 };
 enum { CHAINS = 1 << 14, PLACES_MOST = 1 << 16 };
 
 /* Before place `at` + 1 was come to, these bytes were so. */
@@ -232,7 +231,8 @@ static int fill(struct window *w, uint64_t from, const struct walker_place *to,
 }
 
 /* Its memory is that since the last key frame, so it does not go beyond. */
-int window_open(struct window *w, struct walker *of, struct hark_err *err)
+int window_open(struct window *w, struct walker *of, uint64_t counts,
+		struct hark_err *err)
 {
 	struct walker_place to;
 	uint64_t from, first;
@@ -241,7 +241,7 @@ int window_open(struct window *w, struct walker *of, struct hark_err *err)
 	if (walker_place(of, &to, err) < 0)
 		return -1;
 	first = walker_key_count(of);
-	from = to.count > COUNTS ? to.count - COUNTS : 0;
+	from = to.count > counts ? to.count - counts : 0;
 	if (from < first)
 		from = first + (first > 0);
 	if (from > to.count)

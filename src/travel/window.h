@@ -14,8 +14,10 @@ struct window; /* opaque */
 struct window *window_new(void);
 void window_free(struct window *w);
 
-/* From some way before its present place to there. */
-int window_open(struct window *w, struct walker *of, struct hark_err *err);
+/* From so many counts before its present place (or from its key frame) to
+ * there. HARK_ENOMEM: that is too far. */
+int window_open(struct window *w, struct walker *of, uint64_t counts,
+		struct hark_err *err);
 /* Nothing is noted. */
 void window_close(struct window *w);
 

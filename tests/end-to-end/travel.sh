@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 12
+plan 17
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -32,4 +32,6 @@ for guest in back_writes turns thread_atomics sig_storm insn_avx512; do
 	hark record -q -o "$guest.hark" -- "$GUESTS/$guest" >/dev/null 2>&1
 	try ./travel walk "$guest.hark" 1 25
 	is "there and back again: $guest" "$status:$out" "0:25 rounds"
+	try ./travel frames "$guest.hark" 1 100
+	is "frames lead to the same: $guest" "$status:$out" "0:100 rounds"
 done

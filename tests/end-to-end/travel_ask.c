@@ -3,6 +3,7 @@
  *
  *	travel_ask writes FILE ADDRESS LEN	what each write left there
  *	travel_ask walk FILE SEED ROUNDS	there and back again, compared
+ *	travel_ask frames FILE SEED ROUNDS	with and without more frames
  *	travel_ask last FILE ADDRESS LEN	the last write before the end
  *	travel_ask values FILE ADDRESS STOP	what 8 bytes are whenever STOP
  *is executed travel_ask runs FILE ADDRESS STOP	the same, by running from one to
@@ -220,6 +221,52 @@ static int walk(struct hark_timeline *t, uint64_t seed, uint64_t rounds)
 	return 0;
 }
 
+/* -- Frames -- */
+
+/* Where a fresh timeline is in the middle of everything, so is one that has
+ * frames to start from; and steps and stops are the same. */
+static int frames(struct hark_timeline *t, struct hark_recording *r,
+		  uint64_t seed, uint64_t rounds)
+{
+	static struct moment a, b;
+	struct hark_timeline *plain;
+	struct hark_stopped stopped;
+
+	if (hark_timeline_open(r, 0, &plain, &err) < 0)
+		fail("another timeline");
+	for (unsigned i = 0; i < hark_n_threads(t); i++) {
+		struct hark_position end = hark_thread(t, i)->last;
+		struct hark_position start = {end.process, end.thread, 0, 0};
+
+		if (hark_prepare(t, &start, &end, 64, &err) < 0)
+			fail("prepare");
+	}
+	seed = seed * 0x9e3779b97f4a7c15ull + 1;
+	for (uint64_t i = 0; i < rounds; i++) {
+		unsigned n = (unsigned)(random64(&seed) % hark_n_threads(t));
+		struct hark_position at = hark_thread(t, n)->last;
+		uint64_t back = random64(&seed) % 100;
+
+		at.count = at.count == 0 ? 0 : random64(&seed) % at.count;
+		at.step = 0;
+		if (hark_seek(t, &at, &err) < 0 ||
+		    hark_seek(plain, &at, &err) < 0 ||
+		    hark_step(t, HARK_BACKWARD, back, &stopped, &err) < 0 ||
+		    hark_step(plain, HARK_BACKWARD, back, &stopped, &err) < 0)
+			fail("seek");
+		look(t, &a);
+		look(plain, &b);
+		if (!is_same(&a, &b)) {
+			printf("thread %u %llu: another one from a frame\n",
+			       at.thread, (unsigned long long)at.count);
+			exit(1);
+		}
+	}
+	hark_timeline_close(plain);
+	printf("%llu rounds\n", (unsigned long long)rounds);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct hark_recording *r;
@@ -231,7 +278,11 @@ int main(int argc, char **argv)
 	if (hark_open(argv[2], &r, &err) < 0 ||
 	    hark_timeline_open(r, 0, &t, &err) < 0)
 		fail(argv[2]);
-	a = strtoull(argv[3], NULL, strcmp(argv[1], "walk") == 0 ? 10 : 16);
+	a = strtoull(argv[3], NULL,
+		     strcmp(argv[1], "walk") == 0 ||
+			     strcmp(argv[1], "frames") == 0
+			 ? 10
+			 : 16);
 	b = strtoull(argv[4], NULL,
 		     strcmp(argv[1], "values") == 0 ||
 			     strcmp(argv[1], "runs") == 0
@@ -245,6 +296,8 @@ int main(int argc, char **argv)
 		values(t, a, b);
 	else if (strcmp(argv[1], "runs") == 0)
 		runs(t, a, b);
+	else if (strcmp(argv[1], "frames") == 0)
+		frames(t, r, a, b);
 	else
 		walk(t, a, b);
 	hark_timeline_close(t);

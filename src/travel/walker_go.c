@@ -1,0 +1,333 @@
+/* travel/walker_go.c - a walker gets somewhere.
+ *
+ * There is only forwards: from where it is, from a frame that was left on an
+ * earlier way, or from a key frame. On a long way it leaves frames, the denser
+ * the nearer it comes: whoever goes somewhere looks around there. */
+#include "travel/walker_priv.h"
+
+#include <errno.h>
+
+/* -- Going -- */
+
+int walker_goto_segment(struct walker *w, unsigned i, struct hark_err *err)
+{
+	const struct record_event *e;
+	int rc;
+
+	events_close(&w->events);
+	w->is_somewhere = 0;
+	if (events_open(&w->events, w->r, i, w->end, err) < 0)
+		return -1;
+	rc = events_peek(&w->events, &e, err);
+	if (rc == 0 || (rc > 0 && e->type != WIRE_REC_KEY))
+		return err_set(err, HARK_EINPUT, 0,
+			       "a segment has no key frame");
+	if (rc < 0 || segment_begin(&w->s, e, err) < 0)
+		return -1;
+	events_pass(&w->events);
+	w->segment = i;
+	w->count = walker_count(w);
+	w->step = 0;
+	w->has_step = i == w->first;
+	w->is_somewhere = 1;
+	return 0;
+}
+
+static int is_given_up(struct walker *w, struct hark_err *err)
+{
+	if (w->ask == NULL || !w->ask(w->ask_ctx))
+		return 0;
+	w->is_somewhere = 0;
+	err_set(err, HARK_ETIME, EINTR, "interrupted");
+	return 1;
+}
+
+static int diverged(struct walker *w, enum replay_stop stop,
+		    struct hark_err *err)
+{
+	w->is_somewhere = 0;
+	return err_set(err, HARK_EBUG, 0,
+		       "thread %u does not go on as recorded at 0x%llx (%d)",
+		       w->s.thread, (unsigned long long)walker_pc(w),
+		       (int)stop);
+}
+
+/* 1: stopped for somebody; *out says why. */
+static int see_to(struct walker *w, enum replay_stop stop,
+		  enum walker_stop *out, struct hark_err *err)
+{
+	w->has_step = 0;
+	w->count = walker_count(w);
+	switch (stop) {
+	case REPLAY_THERE:
+		return 0;
+	case REPLAY_BREAK:
+		*out = WALKER_BREAK;
+		return 1;
+	case REPLAY_WATCH:
+		*out = WALKER_WATCH;
+		return 1;
+	default:
+		return diverged(w, stop, err);
+	}
+}
+
+/* Fills that come before the count. */
+static int run_fills(struct walker *w, uint64_t count, enum walker_stop *out,
+		     struct hark_err *err)
+{
+	const struct replay_fill *fills;
+	enum replay_stop stop;
+	unsigned n, done;
+
+	for (;;) {
+		int rc;
+
+		if (events_fills(&w->events, count, &fills, &n, err) < 0)
+			return -1;
+		if (n == 0)
+			return 0;
+		done = replay_run_fills(w->cpu, fills, n, &stop);
+		while (done-- > 0)
+			events_pass(&w->events);
+		rc = see_to(w, stop, out, err);
+		if (rc != 0)
+			return rc;
+		if (is_given_up(w, err))
+			return -1;
+	}
+}
+
+static int is_wanted(const struct record_event *e, enum walker_stop *out)
+{
+	*out = e->type == WIRE_REC_CALL ? WALKER_CALL : WALKER_SIGNAL;
+	return e->type == WIRE_REC_CALL ||
+	       (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_SIGNAL);
+}
+
+/* Up to the record, which is no fill, and over it. 1: stopped before it. */
+static int run_over(struct walker *w, const struct record_event *e, int calls,
+		    enum walker_stop *out, struct hark_err *err)
+{
+	int began_here = e->count == w->began && e->pc == w->began_pc;
+	int rc = see_to(w, replay_run(w->cpu, e->count, e->pc), out, err);
+
+	if (rc != 0)
+		return rc;
+	if (calls && !began_here && is_wanted(e, out))
+		return 1;
+	if (e->type == WIRE_REC_END) {
+		*out = WALKER_END;
+		return 1;
+	}
+	rc = walker_apply(w, e, err);
+	w->count = walker_count(w);
+	w->has_step = 0;
+	return rc < 0 ? -1 : 0;
+}
+
+int walker_run_segment(struct walker *w, enum walker_stop *out,
+		       struct hark_err *err)
+{
+	const struct record_event *e;
+
+	for (;;) {
+		int rc = run_fills(w, UINT64_MAX, out, err);
+
+		if (rc == 0)
+			rc = events_peek(&w->events, &e, err);
+		else
+			return rc < 0 ? -1 : 0;
+		if (rc < 0 || is_given_up(w, err))
+			return -1;
+		if (rc == 0) {
+			*out = WALKER_END;
+			return 0;
+		}
+		if (e->type == WIRE_REC_KEY) {
+			rc = see_to(w, replay_run(w->cpu, e->count, e->pc), out,
+				    err);
+			return rc < 0 ? -1 : 0;
+		}
+		rc = run_over(w, e, 0, out, err);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+	}
+}
+
+int walker_run(struct walker *w, uint64_t count, int calls,
+	       enum walker_stop *out, struct hark_err *err)
+{
+	unsigned segment = w->segment;
+
+	*out = WALKER_THERE;
+	w->began = walker_count(w);
+	w->began_pc = walker_pc(w);
+	while (walker_count(w) < count) {
+		const struct record_event *e;
+		int rc = run_fills(w, count, out, err);
+
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+		if (is_given_up(w, err))
+			return -1;
+		rc = events_peek(&w->events, &e, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0) {
+			*out = WALKER_END;
+			return 0;
+		}
+		if (e->count >= count) {
+			rc = see_to(w, replay_arrive(w->cpu, count), out, err);
+			if (rc == 0) {
+				w->step = 0;
+				w->has_step = 1;
+			}
+			return rc < 0 ? -1 : 0;
+		}
+		rc = run_over(w, e, calls, out, err);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+		if (w->segment != segment)
+			return 0;
+	}
+	if (walker_count(w) == count && w->count == count)
+		w->has_step |= w->step == 0;
+	return 0;
+}
+
+/* The last segment that begins before the count: a key frame may stand in the
+ * middle of one. */
+static unsigned segment_before(const struct walker *w, uint64_t count)
+{
+	unsigned low = w->first, high = w->end;
+
+	while (high - low > 1) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (recording_segment(w->r, middle)->count < count)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* To the last place before the count, or at it, that one can start from: where
+ * it is, a frame, or the key frame. */
+static int set_out(struct walker *w, uint64_t count, struct hark_err *err)
+{
+	unsigned from = segment_before(w, count);
+	const struct frame *f =
+	    w->frames != NULL ? frames_before(w->frames, from, count) : NULL;
+	int can_go_on =
+	    w->is_somewhere && w->segment >= from && walker_count(w) < count;
+
+	if (f != NULL && (!can_go_on || walker_count(w) < f->count))
+		return walker_return(w, f, err);
+	return can_go_on ? 0 : walker_goto_segment(w, from, err);
+}
+
+/* Where the next frame is to be left on the way to a count: half-way. */
+static uint64_t next_stop(const struct walker *w, uint64_t count)
+{
+	uint64_t left = count - walker_count(w);
+
+	return w->frames == NULL || left <= frames_near(w->frames)
+		   ? count
+		   : count - left / 2;
+}
+
+static int is_at_first(const struct walker *w, uint64_t count)
+{
+	return w->has_step && w->step == 0 && w->count == count &&
+	       walker_count(w) == count;
+}
+
+/* To the first instruction of the count, or to the end. */
+static int arrive(struct walker *w, uint64_t count, struct hark_err *err)
+{
+	enum walker_stop stop = WALKER_THERE;
+
+	if (set_out(w, count, err) < 0)
+		return -1;
+	while (stop != WALKER_END && walker_count(w) < count) {
+		uint64_t next = next_stop(w, count);
+
+		if (walker_run(w, next, 0, &stop, err) < 0 ||
+		    (stop == WALKER_WATCH && walker_step(w, err) < 0))
+			return -1;
+		if (next < count && is_at_first(w, next) &&
+		    walker_leave_frame(w, err) < 0)
+			return -1;
+	}
+	if (walker_count(w) == count) {
+		/* By a record, or at the thread's very first instruction. */
+		w->count = count;
+		w->step = 0;
+		w->has_step = 1;
+	}
+	return stop == WALKER_END;
+}
+
+int walker_goto(struct walker *w, uint64_t count, uint64_t step,
+		struct hark_err *err)
+{
+	int rc;
+
+	if (!w->is_somewhere || !w->has_step || w->count != count ||
+	    w->step > step) {
+		rc = arrive(w, count, err);
+		if (rc != 0)
+			return rc;
+	}
+	while (w->count == count && w->step < step) {
+		rc = walker_step(w, err);
+		if (rc != 0)
+			return rc;
+	}
+	return w->count == count
+		   ? 0
+		   : err_set(err, HARK_ENOENT, 0,
+			     "thread %u has no moment %llu+%llu", w->s.thread,
+			     (unsigned long long)count,
+			     (unsigned long long)step);
+}
+
+int walker_goto_pc(struct walker *w, uint64_t count, uint64_t pc,
+		   struct hark_err *err)
+{
+	int rc = 0;
+
+	/* It may lie ahead. */
+	while (w->is_somewhere && w->has_step && w->count == count) {
+		if (walker_pc(w) == pc)
+			return 0;
+		rc = walker_step(w, err);
+		if (rc != 0)
+			break;
+	}
+	if (rc < 0)
+		return -1;
+	rc = walker_goto(w, count, 0, err);
+	while (rc == 0 && walker_pc(w) != pc) {
+		rc = walker_step(w, err);
+		if (rc == 0 && w->count != count)
+			return err_set(err, HARK_ENOENT, 0,
+				       "thread %u does not come to 0x%llx",
+				       w->s.thread, (unsigned long long)pc);
+	}
+	return rc;
+}
+
+int walker_place(struct walker *w, struct walker_place *out,
+		 struct hark_err *err)
+{
+	uint64_t count = walker_count(w), pc = walker_pc(w);
+
+	if (!w->has_step && walker_goto_pc(w, count, pc, err) < 0)
+		return -1;
+	*out = (struct walker_place){count, w->step, pc};
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* travel/walker_priv.h - what a walker is made of.
+ *
+ *	walker.c	life, the present, one step
+ *	walker_go.c	runs, and getting somewhere
+ *	walker_frame.c	places that it has been at, to start from again
+ *
+ * Private to these. */
+#ifndef TRAVEL_WALKER_PRIV_H
+#define TRAVEL_WALKER_PRIV_H
+
+#include "travel/walker.h"
+
+#include "record/segment.h"
+#include "travel/events.h"
+#include "travel/frames.h"
+
+struct walker {
+	struct recording *r;  /* borrowed */
+	unsigned first, end;  /* its segments */
+	unsigned segment;     /* where it is */
+	struct events events; /* owned: the next is the next to be applied */
+	struct replay *cpu;   /* owned */
+	struct code *code;    /* owned */
+	struct xstate_layout layout;
+	struct segment s;
+	uint64_t count, step; /* of the present place, if has_step */
+	int has_step;
+	int is_somewhere;
+	uint64_t began, began_pc; /* where the run did */
+	walker_ask *ask;
+	void *ask_ctx;
+	walker_change *change;
+	void *change_ctx;
+	struct frames *frames; /* borrowed; NULL: it leaves none */
+};
+
+/* -- walker.c -- */
+
+/* The record is here, and is passed. 1: it was all that happens here. */
+int walker_apply(struct walker *w, const struct record_event *e,
+		 struct hark_err *err);
+
+/* -- walker_frame.c -- */
+
+int walker_return(struct walker *w, const struct frame *to,
+		  struct hark_err *err);
+
+#endif
