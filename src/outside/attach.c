@@ -4,7 +4,28 @@
  * until one finds nobody new. Then all are stopped, for a stopped thread makes
  * no new one. A thread that ended meanwhile is forgotten; one that does not
  * stop in time (it waits for a vfork child, or for a dead disk) makes the
- * whole attempt fail, with every other thread let go. */
+ * whole attempt fail, with every other thread let go.
+ *
+ * One that executes another program takes the number of the first thread, and
+ * all others end, stopped or not. So that number may stand for somebody else
+ * between two looks. If hark had seized the one that executes, it is hark's
+ * under the new number, too, and waitpid knows nothing of its old one; if not,
+ * the new program is not hark's, and ptrace says ESRCH. Nothing that was read
+ * of an old program may ever be written into a new one:
+ *
+ * A1  The census: there are as many threads as are held, and each is at a stop
+ *     that was reported (tracee_is_held). Then nobody runs who could execute or
+ *     make anything; until the first is let go, only SIGKILL changes that.
+ *     Threads are counted, since the list may lack some (proc_threads).
+ * A2  Before the census nothing is written but rax (tracee_set_rax), and after
+ *     it whoever reports an exec event is gone (tracee_stop).
+ * A3  The census fails where somebody executes: all are let go, and the next
+ *     attempt meets the new program.
+ * A4  PTRACE_SEIZE waits for an execve, and seizes a thread that it knows by
+ *     the number that it had. So the first thread is let go last: it may be
+ *     hark's though hark never asked for it.
+ * A5  execve waits until hark has heard of the end of those that it has seized:
+ *     whoever is let go is looked at in turns, and not waited for alone. */
 #include "outside/attach.h"
 
 #include "outside/proc.h"
@@ -51,7 +72,86 @@ void attach_unpin(const struct attach_pin *p)
 				  (const cpu_set_t *)p->before);
 }
 
+/* -- Letting go -- */
+
+/* A call that answers a stop with EINTR is made again. */
+static void mend_call(pid_t tid)
+{
+	struct user_regs_struct regs;
+	struct hark_err ignored;
+
+	if (tracee_get_regs(tid, &regs, &ignored) == 0 && rules_kernel(&regs))
+		tracee_set_rax(tid, regs.rax, &ignored);
+}
+
+/* One look at a thread that may be seized: 1 it goes on as if it had not been
+ * stopped, or is gone; 0 not yet. */
+static int let_go(pid_t tid)
+{
+	struct hark_err ignored;
+	int rc;
+
+	if (tracee_is_held(tid))
+		return ptrace(PTRACE_DETACH, tid, 0, 0) == 0;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+		return 1; /* not hark's */
+	rc = tracee_stopped(tid, &ignored);
+	if (rc != 1)
+		return rc < 0;
+	mend_call(tid);
+	return ptrace(PTRACE_DETACH, tid, 0, 0) == 0;
+}
+
+/* Nobody hears of the end of the first while others live. */
+static int has_ended(const struct door *d, pid_t tid)
+{
+	return tid == d->pid && proc_state(d->pid, tid) == 'Z';
+}
+
+enum { RELEASE_NS = 1000000000 };
+
+void attach_release(pid_t tid)
+{
+	int64_t limit = tracee_now_ns() + RELEASE_NS;
+
+	for (int round = 0; !let_go(tid) && tracee_now_ns() < limit; round++)
+		tracee_pause(round);
+}
+
+/* Those in the door and those that are awaited: A4, A5. */
+static void let_all_go(struct door *d, pid_t *awaited, int n)
+{
+	int64_t limit = tracee_now_ns() + RELEASE_NS;
+
+	for (int round = 0; tracee_now_ns() < limit; round++) {
+		int held = 0, left = 0;
+
+		for (int i = 0; i < d->n_threads; i++)
+			if (d->threads[i].tid != d->pid &&
+			    !let_go(d->threads[i].tid))
+				d->threads[held++] = d->threads[i];
+		for (int i = 0; i < n; i++)
+			if (awaited[i] != d->pid && !let_go(awaited[i]))
+				awaited[left++] = awaited[i];
+		d->n_threads = held;
+		n = left;
+		if (held + left == 0)
+			break;
+		tracee_pause(round);
+	}
+	if (!let_go(d->pid) && !has_ended(d, d->pid))
+		attach_release(d->pid);
+	door_fini(d);
+}
+
 /* -- Stopping all -- */
+
+struct crowd {
+	struct door *door;
+	pid_t *listed;	/* owned: who is there, says /proc */
+	pid_t *awaited; /* owned: seized and asked to stop */
+	int n_awaited;
+};
 
 static int known(const struct door *d, pid_t tid)
 {
@@ -61,10 +161,19 @@ static int known(const struct door *d, pid_t tid)
 	return 0;
 }
 
+static int is_awaited(const struct crowd *c, pid_t tid)
+{
+	for (int i = 0; i < c->n_awaited; i++)
+		if (c->awaited[i] == tid)
+			return 1;
+	return 0;
+}
+
 static int is_executing(const struct door *d, struct hark_err *err)
 {
 	return err_set(err, HARK_ETIME, EAGAIN,
-		       "process %d executes another program just now", d->pid);
+		       "process %d executes other programs all the time",
+		       d->pid);
 }
 
 /* Asks a thread to stop: 1 it will, 0 it is gone, -1 failed. A thread that has
@@ -74,7 +183,6 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 {
 	enum { TRIES = 3 };
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
-	uint64_t tracer;
 	int e = EPERM;
 
 	for (int i = 0; i < TRIES && e == EPERM; i++) {
@@ -87,63 +195,37 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 		if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
 			return 0;
 	}
-	/* By execve it has the number of one that is held. */
-	if (proc_status(d->pid, tid, "TracerPid", 10, &tracer) == 0 &&
-	    tracer == (uint64_t)getpid())
-		return is_executing(d, err);
 	return e == EAGAIN ? is_executing(d, err)
 			   : refuse_explain(d->pid, tid, e, err);
 }
 
-/* A stopped thread goes on as if it had not been stopped. */
-static void let_go(pid_t tid)
-{
-	struct user_regs_struct regs;
-	struct hark_err ignored;
-
-	if (tracee_get_regs(tid, &regs, &ignored) == 0 && rules_kernel(&regs))
-		tracee_set_regs(tid, &regs, &ignored);
-	ptrace(PTRACE_DETACH, tid, 0, 0);
-}
-
-void attach_release(pid_t tid)
-{
-	enum { LIMIT_NS = 1000000000 };
-	struct hark_err ignored;
-
-	if (tracee_stop(tid, tracee_now_ns() + LIMIT_NS, &ignored) == 0)
-		let_go(tid);
-}
-
 /* A thread asked to stop: 1 it has and is added, 0 not yet, -1 failed (it may
- * be gone). */
+ * be gone). One that is killed where it has stopped reports its end. */
 static int take(struct door *d, pid_t tid, struct hark_err *err)
 {
 	int rc = tracee_stopped(tid, err);
 
 	if (rc != 1 || door_add(d, tid, err) == 0)
 		return rc;
-	let_go(tid);
-	return -1;
+	return err->code == HARK_EGONE ? 0 : -1;
 }
 
-/* Takes those that have stopped; how many are still awaited, or -1. Threads
- * that ended are forgotten; *vanished: there were such. */
-static int take_stopped(struct door *d, pid_t *tids, int n, int *vanished,
-			struct hark_err *err)
+/* Takes those that have stopped; threads that ended are forgotten. */
+static int take_stopped(struct crowd *c, struct hark_err *err)
 {
-	int left = 0;
+	int left = 0, rc = 0;
 
-	for (int i = 0; i < n; i++) {
-		int rc = take(d, tids[i], err);
+	for (int i = 0; i < c->n_awaited; i++) {
+		pid_t tid = c->awaited[i];
+		int got = rc < 0 ? 0 : take(c->door, tid, err);
 
-		if (rc < 0 && err->code != HARK_EGONE)
-			return -1;
-		*vanished |= rc < 0;
-		if (rc == 0)
-			tids[left++] = tids[i];
+		if (got < 0 && err->code != HARK_EGONE)
+			rc = -1;
+		if (got == 0 || rc < 0)
+			c->awaited[left++] = tid;
 	}
-	return left;
+	c->n_awaited = left;
+	return rc;
 }
 
 static int does_not_stop(const struct door *d, pid_t tid, struct hark_err *err)
@@ -154,98 +236,148 @@ static int does_not_stop(const struct door *d, pid_t tid, struct hark_err *err)
 		       d->pid, tid, proc_state(d->pid, tid));
 }
 
-/* One that is held ends only if it is killed: by a signal, or by another's
- * execve, which goes on when that has been heard. */
-static int has_lost_one(const struct door *d)
+static int all_are_held(const struct door *d)
 {
-	int status;
-
 	for (int i = 0; i < d->n_threads; i++)
-		if (waitpid(d->threads[i].tid, &status, __WALL | WNOHANG) > 0)
-			return 1;
+		if (!tracee_is_held(d->threads[i].tid))
+			return 0;
+	return 1;
+}
+
+/* It takes long: does somebody wait for hark (A5), or hark for one that has
+ * ended? */
+static int look_around(struct crowd *c, struct hark_err *err)
+{
+	int left = 0;
+
+	if (!all_are_held(c->door))
+		return is_executing(c->door, err);
+	for (int i = 0; i < c->n_awaited; i++)
+		if (!has_ended(c->door, c->awaited[i]))
+			c->awaited[left++] = c->awaited[i];
+	c->n_awaited = left;
+	return 0;
+}
+
+static int await_all(struct crowd *c, struct hark_err *err)
+{
+	int64_t deadline = tracee_now_ns() + c->door->limit_ns;
+	enum { LOOK_AGAIN = 32 };
+
+	for (int round = 0; c->n_awaited > 0; round++) {
+		if (tracee_now_ns() > deadline)
+			return does_not_stop(c->door, c->awaited[0], err);
+		if (round % LOOK_AGAIN == LOOK_AGAIN - 1 &&
+		    look_around(c, err) < 0)
+			return -1;
+		tracee_pause(round);
+		if (take_stopped(c, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
 /* All are asked before the last is waited for: on busy CPUs each must first
  * get its turn to stop, and those turns may come at the same time. But each is
  * taken as soon as it has stopped (see rules_kernel). How many stopped. */
-static int hold_each(struct door *d, pid_t *tids, int n, struct hark_err *err)
+static int hold_each(struct crowd *c, int n, struct hark_err *err)
 {
-	int64_t deadline = tracee_now_ns() + d->limit_ns;
-	int before = d->n_threads, awaited = 0, vanished = 0;
-	enum { LOOK_AGAIN = 250 }; /* tracee_pause: some milliseconds */
+	struct door *d = c->door;
+	int before = d->n_threads;
 
 	for (int i = 0; i < n; i++) {
-		int rc = known(d, tids[i]) ? 0 : ask(d, tids[i], err);
+		pid_t tid = c->listed[i];
+		int rc = 0;
 
+		if (!known(d, tid) && !is_awaited(c, tid))
+			rc = ask(d, tid, err);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)
-			tids[awaited++] = tids[i];
-		awaited = take_stopped(d, tids, awaited, &vanished, err);
-		if (awaited < 0)
+			c->awaited[c->n_awaited++] = tid;
+		if (take_stopped(c, err) < 0)
 			return -1;
 	}
-	for (int round = 0; awaited > 0; round++) {
-		if (tracee_now_ns() > deadline)
-			return does_not_stop(d, tids[0], err);
-		if (round % LOOK_AGAIN == LOOK_AGAIN - 1 && has_lost_one(d))
-			return is_executing(d, err);
-		tracee_pause(round);
-		awaited = take_stopped(d, tids, awaited, &vanished, err);
-	}
-	if (awaited < 0)
-		return -1;
-	/* One that vanished may have executed another program, under the number
-	 * of its leader: that shows a little later. */
-	if (vanished)
-		nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
-	return has_lost_one(d) ? is_executing(d, err) : d->n_threads - before;
+	return await_all(c, err) < 0 ? -1 : d->n_threads - before;
+}
+
+static int has_gone(const struct door *d, struct hark_err *err)
+{
+	return err_set(err, HARK_EGONE, ESRCH, "process %d ended meanwhile",
+		       d->pid);
 }
 
 /* One pass over the threads there are; how many were new, or -1. */
-static int hold_new(struct door *d, pid_t *tids, struct hark_err *err)
+static int hold_new(struct crowd *c, struct hark_err *err)
 {
-	int n = proc_threads(d->pid, tids, MAX_THREADS);
+	pid_t pid = c->door->pid;
+	int n = proc_threads(pid, c->listed, MAX_THREADS);
 
 	if (n < 0)
-		return err_set(err, HARK_EGONE, ESRCH,
-			       "process %d ended meanwhile", d->pid);
+		return has_gone(c->door, err);
 	if (n > MAX_THREADS)
 		return err_set(err, HARK_EREFUSE, 0,
-			       "process %d has more than %d threads", d->pid,
+			       "process %d has more than %d threads", pid,
 			       MAX_THREADS);
-	return hold_each(d, tids, n, err);
+	return hold_each(c, n, err);
 }
 
-/* After a failure: threads that were asked to stop and are not in the door. To
- * one that was never asked ptrace says no, and nothing happens. */
-static void release_others(const struct door *d, pid_t *tids)
+/* A1: 1 these are all, 0 they are not, -1 failed. */
+static int census(const struct door *d, struct hark_err *err)
 {
-	int n = proc_threads(d->pid, tids, MAX_THREADS);
+	int first = known(d, d->pid);
+	int ended = !first && has_ended(d, d->pid);
+	int n = proc_count(d->pid);
 
-	for (int i = 0; i < n && i < MAX_THREADS; i++)
-		if (!known(d, tids[i]))
-			attach_release(tids[i]);
+	if (d->n_threads == 0 || n < 0)
+		return has_gone(d, err);
+	if (!all_are_held(d))
+		return is_executing(d, err);
+	return (first || ended) && n == d->n_threads + ended;
 }
 
-static int hold_all(struct door *d, struct hark_err *err)
+static int hold_all(struct crowd *c, struct hark_err *err)
 {
-	pid_t *tids = calloc(MAX_THREADS, sizeof *tids);
-	int fresh;
+	const struct door *d = c->door;
+	int64_t deadline = tracee_now_ns() + d->limit_ns;
 
-	if (tids == NULL)
-		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	do {
-		fresh = hold_new(d, tids, err);
-	} while (fresh > 0);
-	if (fresh < 0)
-		release_others(d, tids);
-	free(tids);
-	if (fresh == 0 && d->n_threads == 0)
-		return err_set(err, HARK_EGONE, ESRCH,
-			       "process %d ended meanwhile", d->pid);
-	return fresh;
+	for (int round = 0;; round++) {
+		int fresh = hold_new(c, err);
+		int all = fresh == 0 ? census(d, err) : 0;
+
+		if (fresh < 0 || all < 0)
+			return -1;
+		if (all)
+			return 0;
+		if (tracee_now_ns() > deadline)
+			return err_set(err, HARK_ETIME, 0,
+				       "process %d has a thread that cannot be "
+				       "held",
+				       d->pid);
+		if (fresh == 0)
+			tracee_pause(round);
+	}
+}
+
+static int open_once(struct door *d, pid_t pid, struct hark_err *err)
+{
+	struct crowd c = {.door = d};
+	int rc = -1;
+
+	if (refuse_process(pid, err) < 0)
+		return -1;
+	door_init(d, pid);
+	c.listed = calloc(MAX_THREADS, sizeof *c.listed);
+	c.awaited = calloc(MAX_THREADS, sizeof *c.awaited);
+	if (c.listed == NULL || c.awaited == NULL)
+		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	else
+		rc = hold_all(&c, err);
+	if (rc < 0)
+		let_all_go(d, c.awaited, c.n_awaited);
+	free(c.listed);
+	free(c.awaited);
+	return rc;
 }
 
 /* Its threads cannot be had while it executes another program; they seem to
@@ -258,38 +390,20 @@ static int is_worth_another_try(pid_t pid, const struct hark_err *err)
 
 int attach_open(struct door *d, pid_t pid, struct hark_err *err)
 {
-	enum { TRIES = 20, YIELDS_EACH = 50 };
+	enum { LIMIT_S = 5, YIELDS_EACH = 50 };
+	int64_t limit = tracee_now_ns() + LIMIT_S * 1000000000LL;
 
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0;; i++) {
 		*err = (struct hark_err){0};
-		if (refuse_process(pid, err) == 0) {
-			door_init(d, pid);
-			if (hold_all(d, err) == 0)
-				return 0;
-			attach_close(d);
-		}
-		if (!is_worth_another_try(pid, err))
-			break;
+		if (open_once(d, pid, err) == 0)
+			return 0;
+		if (!is_worth_another_try(pid, err) || tracee_now_ns() > limit)
+			return -1;
 		tracee_pause(i * YIELDS_EACH);
 	}
-	return -1;
-}
-
-/* One that cannot be let go has ended, or is about to; it is gone only when
- * that has been heard, and another may wait for it. */
-static void leave(pid_t tid)
-{
-	enum { LIMIT_NS = 100000000 };
-	struct hark_err ignored;
-	int status;
-
-	if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0)
-		tracee_wait(tid, tracee_now_ns() + LIMIT_NS, &status, &ignored);
 }
 
 void attach_close(struct door *d)
 {
-	for (int i = 0; i < d->n_threads; i++)
-		leave(d->threads[i].tid);
-	door_fini(d);
+	let_all_go(d, NULL, 0);
 }

@@ -396,15 +396,17 @@ int depart_orphan(pid_t pid, const struct depart_from *from,
 	};
 	const struct depart_how how = {NULL, nothing};
 	struct departure p = {0};
-	int rc;
+	int rc = 0;
 
 	if (open_departure(pid, from, &p, err) < 0)
 		return -1;
-	set_word(&p, WANTED, 0);
-	set_word(&p, LOCK, (uint32_t)getpid());
-	rc = leave(&p, &how, err);
-	if (rc < 0)
-		set_word(&p, LOCK, 0);
+	if (has_channel(pid, p.at.channel)) { /* or it has executed another */
+		set_word(&p, WANTED, 0);
+		set_word(&p, LOCK, (uint32_t)getpid());
+		rc = leave(&p, &how, err);
+		if (rc < 0)
+			set_word(&p, LOCK, 0);
+	}
 	close(p.mem);
 	return rc;
 }

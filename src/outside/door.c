@@ -124,7 +124,7 @@ int door_add(struct door *d, pid_t tid, struct hark_err *err)
 	if (tracee_get_regs(tid, &t->seen, err) < 0 ||
 	    tracee_get_mask(tid, &t->mask, err) < 0)
 		return -1;
-	if (rules_kernel(&t->seen) && tracee_set_regs(tid, &t->seen, err) < 0)
+	if (rules_kernel(&t->seen) && tracee_set_rax(tid, t->seen.rax, err) < 0)
 		return -1;
 	d->n_threads++;
 	return 0;
@@ -786,7 +786,8 @@ static int run_to_answer(const struct door *d, const struct door_thread *t,
 		if (go && ptrace(PTRACE_CONT, t->tid, 0, (long)deliver) < 0)
 			break;
 		go = waitpid(t->tid, &status, __WALL | WNOHANG) == t->tid;
-		if (go && !WIFSTOPPED(status))
+		if (go && (!WIFSTOPPED(status) ||
+			   tracee_event(status) == PTRACE_EVENT_EXEC))
 			break;
 		if (go)
 			deliver =

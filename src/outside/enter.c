@@ -271,8 +271,6 @@ static int enter_once(pid_t pid, const struct enter_how *how,
 	return rc;
 }
 
-/* One of its threads may execute another program just then: the others are gone
- * before anybody is inside. */
 int enter_process(pid_t pid, const struct enter_how *how, struct entered *out,
 		  struct hark_err *err)
 {
@@ -288,8 +286,7 @@ int enter_process(pid_t pid, const struct enter_how *how, struct entered *out,
 			rc = depart_orphan(pid, &orphan, err);
 		else if (rc == 0)
 			return 0;
-		if (rc < 0 &&
-		    (err->code != HARK_EGONE || proc_living(pid) == 0))
+		if (rc < 0)
 			return -1;
 	}
 	return err_set(err, HARK_ETIME, EAGAIN,

@@ -89,12 +89,16 @@ static int all_zero(const uint8_t *bytes, size_t len)
 	return len == 0;
 }
 
-/* By another's execve, say; it has no mappings then. */
-static int has_ended(pid_t pid, pid_t tid)
+/* One that was killed has no mappings at all. */
+static int has_no_vdso(pid_t pid, pid_t tid, struct hark_err *err)
 {
-	char state = proc_state(pid, tid);
-
-	return state == 0 || state == 'Z' || state == 'X';
+	if (!tracee_is_held(tid))
+		return err_set(err, HARK_EGONE, ESRCH,
+			       "thread %d ended meanwhile", tid);
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d has no vdso to enter by (is the kernel "
+		       "booted with vdso=0?)",
+		       pid);
 }
 
 int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
@@ -108,15 +112,8 @@ int gate_find(struct gate *g, pid_t pid, pid_t tid, int mem, unsigned number,
 	if (gate_len() > GATE_MAX ||
 	    frame_offset() + sizeof(struct gate_frame) != code_len())
 		return err_set(err, HARK_EBUG, 0, "the gate does not fit");
-	if (proc_mapping(pid, tid, "[vdso]", 0, &vdso) < 0 &&
-	    has_ended(pid, tid))
-		return err_set(err, HARK_EGONE, ESRCH,
-			       "thread %d ended meanwhile", tid);
 	if (proc_mapping(pid, tid, "[vdso]", 0, &vdso) < 0 || !vdso.executable)
-		return err_set(err, HARK_EREFUSE, 0,
-			       "process %d has no vdso to enter by (is the "
-			       "kernel booted with vdso=0?)",
-			       pid);
+		return has_no_vdso(pid, tid, err);
 	fresh.vdso_end = vdso.end;
 	fresh.at = vdso.end - (number + 1ull) * GATE_MAX;
 	if (mem_read(&fresh, fresh.at, there, gate_len(), err) < 0)

@@ -292,19 +292,52 @@ int proc_threads(pid_t pid, pid_t *out, int max)
 	return n;
 }
 
-pid_t proc_living(pid_t pid)
+int proc_count(pid_t pid)
+{
+	uint64_t n;
+
+	return proc_status(pid, 0, "Threads", 10, &n) < 0 ? -1 : (int)n;
+}
+
+static int is_end(char state)
+{
+	return state == 0 || state == 'Z' || state == 'X';
+}
+
+/* The first of those listed that lives, or 0; how many have ended and are still
+ * there. */
+static pid_t first_living(pid_t pid, int *ended)
 {
 	enum { SOME = 64 };
 	pid_t tids[SOME];
 	int n = proc_threads(pid, tids, SOME);
 
+	*ended = n > SOME ? n - SOME : 0;
 	for (int i = 0; i < n && i < SOME; i++) {
 		char state = proc_state(pid, tids[i]);
 
-		if (state != 0 && state != 'Z' && state != 'X')
+		if (!is_end(state))
 			return tids[i];
+		*ended += state != 0;
 	}
 	return 0;
+}
+
+/* While one executes another program, all others may have ended, and then its
+ * own number is gone, too. */
+pid_t proc_living(pid_t pid)
+{
+	enum { TRIES = 1000 };
+	pid_t found = 0;
+	int ended;
+
+	for (int i = 0; i < TRIES && found == 0; i++) {
+		found = first_living(pid, &ended);
+		if (found == 0 && is_end(proc_state(pid, pid)) &&
+		    proc_count(pid) <= ended)
+			break;
+	}
+	return found;
 }
 
 long proc_number(const char *path)

@@ -43,9 +43,12 @@ int proc_mappings(pid_t pid, pid_t tid,
 /* A descriptor that is open on that name, or -1. */
 int proc_descriptor(pid_t pid, pid_t tid, const char *name);
 
-/* Thread ids of a process, ascending as /proc lists them, into out (at most
- * max); returns how many there are, or -1. */
+/* Thread ids of a process, the first one first as /proc lists them, into out
+ * (at most max); returns how many there are, or -1. The kernel ends its list
+ * where a thread ends while it is read: some may be missing. */
 int proc_threads(pid_t pid, pid_t *out, int max);
+/* How many there are, with the first if it has ended; -1: no such process. */
+int proc_count(pid_t pid);
 /* A thread of it that has not ended (the first may have, and the others go
  * on), or 0. */
 pid_t proc_living(pid_t pid);

@@ -140,12 +140,13 @@ int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
 
 /* -- Processes -- */
 
+/* By somebody else. */
 static int traced(pid_t pid, pid_t tid)
 {
 	uint64_t tracer = 0;
 
 	return proc_status(pid, tid, "TracerPid", 10, &tracer) == 0 &&
-	       tracer != 0;
+	       tracer != 0 && tracer != (uint64_t)gettid();
 }
 
 static int refuse_id(pid_t pid, struct hark_err *err)

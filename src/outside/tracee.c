@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -63,8 +64,8 @@ static int seize_with_alarm(pid_t tid, long options, int sig)
 	    .sigev_signo = sig,
 	    ._sigev_un._tid = gettid(),
 	};
-	const struct itimerspec limit = {.it_value.tv_nsec = 50000000,
-					 .it_interval.tv_nsec = 50000000};
+	const struct itimerspec limit = {.it_value.tv_nsec = 10000000,
+					 .it_interval.tv_nsec = 10000000};
 	timer_t alarm;
 	int rc;
 
@@ -90,12 +91,11 @@ int tracee_seize(pid_t tid, long options)
 	rc = seize_with_alarm(tid, options, sig);
 	sigaction(sig, &heard, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc != 0 && rc != EAGAIN)
-		return rc;
-	/* It may have been seized as the alarm came. */
+	/* Seized now, or as the alarm came, or before. */
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
 		return 0;
-	return rc == EAGAIN ? EAGAIN : errno;
+	/* If it was seized, it has another number since. */
+	return rc == 0 ? EAGAIN : rc;
 }
 
 /* -- Waiting -- */
@@ -133,6 +133,18 @@ int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err)
 	}
 }
 
+/* In this order: if it is stopped, and nothing is to be reported then, its stop
+ * was reported before. */
+int tracee_is_held(pid_t tid)
+{
+	const int all = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+	unsigned long message;
+	siginfo_t news = {0};
+
+	return ptrace(PTRACE_GETEVENTMSG, tid, 0, &message) == 0 &&
+	       waitid(P_PID, (id_t)tid, &news, all) == 0 && news.si_pid == 0;
+}
+
 int tracee_event(int status)
 {
 	return WIFSTOPPED(status) ? status >> 16 : 0;
@@ -161,7 +173,8 @@ int tracee_is_syscall_stop(int status)
 
 /* What a report means while the stop that PTRACE_INTERRUPT asked for is due: 1
  * this is it, 0 not yet. Any other stop that comes first (a signal, an exec)
- * clears the request, so it is made again before the thread goes on. */
+ * clears the request, so it is made again before the thread goes on. One that
+ * does not go on was killed: its end is reported next. */
 static int is_awaited(pid_t tid, int status, struct hark_err *err)
 {
 	int deliver;
@@ -174,9 +187,8 @@ static int is_awaited(pid_t tid, int status, struct hark_err *err)
 	deliver = tracee_event(status) != 0 || tracee_is_syscall_stop(status)
 		      ? 0
 		      : WSTOPSIG(status);
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ||
-	    ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
-		return ptrace_failed(err, tid, "continue");
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
+		ptrace(PTRACE_CONT, tid, 0, (long)deliver);
 	return 0;
 }
 
@@ -193,12 +205,30 @@ int tracee_stopped(pid_t tid, struct hark_err *err)
 	return is_awaited(tid, status, err);
 }
 
+/* The next report of a thread that is known: HARK_EGONE if it has ended, or if
+ * its number is that of another program by now. */
+static int hear(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err)
+{
+	int status = 0;
+
+	if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+		return -1;
+	if (tracee_event(status) == PTRACE_EVENT_EXEC)
+		return err_set(err, HARK_EGONE, 0,
+			       "thread %d executed another program", tid);
+	if (!WIFSTOPPED(status))
+		return err_set(err, HARK_EGONE, 0, "thread %d ended meanwhile",
+			       tid);
+	*out = status;
+	return 0;
+}
+
 static int await(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 {
-	int status, rc;
+	int status = 0, rc;
 
 	do {
-		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+		if (hear(tid, deadline_ns, &status, err) < 0)
 			return -1;
 		rc = is_awaited(tid, status, err);
 	} while (rc == 0);
@@ -228,11 +258,8 @@ int tracee_to_call(pid_t tid, int64_t deadline_ns, struct hark_err *err)
 	do {
 		if (ptrace(PTRACE_SYSCALL, tid, 0, (long)deliver) < 0)
 			return ptrace_failed(err, tid, "continue");
-		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+		if (hear(tid, deadline_ns, &status, err) < 0)
 			return -1;
-		if (!WIFSTOPPED(status))
-			return err_set(err, HARK_EGONE, 0,
-				       "thread %d ended meanwhile", tid);
 		deliver = tracee_event(status) == 0 ? WSTOPSIG(status) : 0;
 	} while (!tracee_is_syscall_stop(status));
 	return 0;
@@ -271,11 +298,8 @@ int tracee_to_mask(pid_t pid, pid_t tid, int wire, int64_t deadline_ns,
 	for (;;) {
 		if (ptrace(PTRACE_CONT, tid, 0, (long)deliver) < 0)
 			return ptrace_failed(err, tid, "continue");
-		if (tracee_wait(tid, deadline_ns, &status, err) < 0)
+		if (hear(tid, deadline_ns, &status, err) < 0)
 			return -1;
-		if (!WIFSTOPPED(status))
-			return err_set(err, HARK_EGONE, 0,
-				       "thread %d ended meanwhile", tid);
 		if (is_own_signal(tid, status, wire))
 			return 0;
 		deliver = tracee_event(status) == 0 ? WSTOPSIG(status) : 0;
@@ -300,6 +324,14 @@ int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs,
 {
 	if (ptrace(PTRACE_SETREGS, tid, 0, regs) < 0)
 		return ptrace_failed(err, tid, "write registers");
+	return 0;
+}
+
+int tracee_set_rax(pid_t tid, uint64_t rax, struct hark_err *err)
+{
+	if (ptrace(PTRACE_POKEUSER, tid, offsetof(struct user_regs_struct, rax),
+		   rax) < 0)
+		return ptrace_failed(err, tid, "write a register");
 	return 0;
 }
 

@@ -14,9 +14,11 @@
 
 int64_t tracee_now_ns(void);
 
-/* PTRACE_SEIZE and PTRACE_INTERRUPT. Seizing waits for an execve of the
- * process, and that for threads that were seized before to be waited for: it
- * fails with EAGAIN where it takes too long. 0, or an errno. */
+/* PTRACE_SEIZE (unless it is seized already) and PTRACE_INTERRUPT. Seizing
+ * waits for an execve of the process, and that for threads that were seized
+ * before to be waited for: it fails with EAGAIN where it takes too long, and
+ * where the thread has executed something and has another number now, under
+ * which it may be seized. 0, or an errno. */
 int tracee_seize(pid_t tid, long options);
 
 /* Waits until tid reports; its wait status goes to out. */
@@ -31,10 +33,16 @@ int tracee_is_syscall_stop(int status);
 /* The event of a PTRACE_EVENT_* stop, or 0. */
 int tracee_event(int status);
 
+/* Is it at a stop that has been reported? Of one that may have executed another
+ * program since, this is the same as: it is the same, and where it was. */
+int tracee_is_held(pid_t tid);
+
 /* PTRACE_INTERRUPT and wait for its stop; signals on their way meanwhile are
- * delivered, events passed over. */
+ * delivered. Here and below, a thread that has executed another program is
+ * gone (HARK_EGONE), and stays at that event. */
 int tracee_stop(pid_t tid, int64_t deadline_ns, struct hark_err *err);
-/* Has the stop come that PTRACE_INTERRUPT asked for? 1, 0, or -1: gone. */
+/* Has the stop come that PTRACE_INTERRUPT asked for? 1, 0, or -1: gone. It may
+ * be another program's: that event is passed over. */
 int tracee_stopped(pid_t tid, struct hark_err *err);
 /* Between two looks: yields at first, then sleeps. */
 void tracee_pause(int round);
@@ -62,6 +70,9 @@ int tracee_get_regs(pid_t tid, struct user_regs_struct *out,
 		    struct hark_err *err);
 int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs,
 		    struct hark_err *err);
+/* rax alone. Does nothing to a thread that has just executed another program:
+ * the kernel sets it there before that begins. */
+int tracee_set_rax(pid_t tid, uint64_t rax, struct hark_err *err);
 int tracee_get_mask(pid_t tid, uint64_t *out, struct hark_err *err);
 int tracee_set_mask(pid_t tid, uint64_t mask, struct hark_err *err);
 

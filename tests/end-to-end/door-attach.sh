@@ -25,7 +25,7 @@ cycles() {
 }
 
 # visit_for SECONDS: visit after visit; fails as soon as one does, or if there
-# were fewer than ten.
+# were fewer than two.
 visit_for() {
 	local end=$((SECONDS + $1)) n=0
 
@@ -34,7 +34,7 @@ visit_for() {
 		n=$((n + 1))
 	done
 	note "$n visits"
-	((n >= 10))
+	((n >= 2))
 }
 
 snapshot() {
@@ -43,7 +43,7 @@ snapshot() {
 	grep -E '^(Sig[PBIC]|Shd|Tracer|Threads|Seccomp)' "/proc/$pid/status"
 }
 
-plan 19
+plan 21
 
 start blocked 600
 "$GUESTS/blocked" 0.2 >native.out
@@ -85,6 +85,11 @@ is "every thread did its work" "$? $(tail -n 1 guest.out)" "0 equal, 0 failed"
 # An exec in the middle of a visit: everything but the pid is new.
 start exec_again 6
 ok "visits to a process that keeps executing succeed" visit_for 4
+wait $pid
+is "... and it goes on" "$? $(tail -n 1 guest.out)" "0 generations many"
+
+start exec_crowd 6
+ok "visits to threads of which one executes succeed" visit_for 4
 wait $pid
 is "... and it goes on" "$? $(tail -n 1 guest.out)" "0 generations many"
 

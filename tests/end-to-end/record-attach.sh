@@ -67,7 +67,7 @@ snapshot() {
 	grep -E '^(Sig[PBIC]|Shd|Tracer|Threads|Seccomp)' "/proc/$pid/status"
 }
 
-plan 83
+plan 85
 
 # -- In and out --
 
@@ -101,6 +101,7 @@ noticed() {
 	is "... and it does not notice" "$? $(tail -n 1 guest.out)" "0 $2"
 }
 noticed exec_again "generations many" 3
+noticed exec_crowd "generations many" 3
 
 for guest in "interrupts:rounds some complaints 0" "churn:equal, 0 failed" \
 	"attach_crowd:all as it should be" \
