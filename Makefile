@@ -36,7 +36,9 @@ SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
 SAN_tsan := -fsanitize=thread
 SAN_cov  := --coverage -O0
-HOSTED   := $(CFLAGS_ALL) -fstack-protector-strong $(SAN_$(M)) $(CFLAGS)
+# Fit for a shared library, and no slower: nothing of it can be replaced.
+HOSTED   := $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+	-fstack-protector-strong $(SAN_$(M)) $(CFLAGS)
 # What lives in the target: no libc, no TLS, no vector register, no relocation.
 INSIDE   := $(CFLAGS_ALL) -ffreestanding -fPIC -fvisibility=hidden \
 	-mgeneral-regs-only -mfsgsbase -fno-stack-protector \
@@ -80,7 +82,10 @@ HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) \
 	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM))
 UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 
-all: $(HARK) docs
+# The library is a release's: sanitizers belong to programs.
+LIBHARK := $(if $(filter rel,$(M)),$(dir $(HARK))libhark)
+
+all: $(HARK) docs $(LIBHARK:%=%.a) $(LIBHARK:%=%.so)
 
 $(O)/hosted/%.o: %.c Makefile VERSION
 	@mkdir -p $(@D); $(call say,CC,$@)
@@ -138,9 +143,33 @@ $(HARK): $(O)/hosted/src/cli/main.o $(O)/libhosted.a
 	@$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_$(M)) $(WRAP) -Wl,-z,relro,-z,now $^ $(LIBS) -o $@
 
+# -- The library: include/hark/recording.h ------------------------------------
+
+SONAME := libhark.so.$(firstword $(subst ., ,$(VERSION)))
+
+# What the header declares; everything else is nobody's business.
+$(O)/libhark.api: include/hark/recording.h Makefile
+	@mkdir -p $(@D)
+	$(Q)grep -v '^typedef' $< | grep -o '\bhark_[a-z_]*(' | tr -d '(' | \
+		sort -u > $@
+
+$(O)/libhark.o: $(O)/libhark.api $(O)/libhosted.a
+	@$(call say,LD,$@)
+	$(Q)ld -r $$(sed 's/^/-u /' $<) $(O)/libhosted.a -o $@
+	$(Q)objcopy --keep-global-symbols=$< $@
+
+$(LIBHARK).a: $(O)/libhark.o
+	$(Q)rm -f $@ && ar rcs $@ $<
+
+$(LIBHARK).so: $(O)/libhark.o
+	@$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL \
+		-Wl,-z,defs,-z,relro,-z,now $< $(LIBS) -o $@
+	$(Q)ln -sf $(@F) $(@D)/$(SONAME)
+
 # Help, man pages and completion come from one table, through the tool itself.
 docs: $(BUILD)/docs/.made
-$(BUILD)/docs/.made: $(HARK)
+$(BUILD)/docs/.made: $(HARK) include/hark/recording.h tools/man-header
 	@mkdir -p $(@D)
 	$(Q)tools/make-docs $(HARK) $(@D)
 	@touch $@
@@ -219,7 +248,7 @@ setup:
 # -- Static checks ------------------------------------------------------------
 
 C_FILES := $(wildcard src/*/*.c src/*/*.h tests/*/*.c tests/*/*.h \
-	tools/*/*.c tools/*/*.h bench/*.c)
+	tools/*/*.c tools/*/*.h bench/*.c docs/examples/*.c)
 FORMATTED := $(filter-out src/x86/tables.h,$(C_FILES))
 format:
 	clang-format -i $(FORMATTED)
@@ -241,12 +270,22 @@ cppcheck:
 
 # -- Installing ---------------------------------------------------------------
 
+LIBDIR := $(PREFIX)/lib
 install: all
 	install -Dm755 $(BUILD)/hark $(DESTDIR)$(PREFIX)/bin/hark
+	install -Dm644 $(BUILD)/libhark.a $(DESTDIR)$(LIBDIR)/libhark.a
+	install -Dm755 $(BUILD)/libhark.so $(DESTDIR)$(LIBDIR)/libhark.so.$(VERSION)
+	ln -sf libhark.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libhark.so
+	mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),' \
+		src/travel/hark.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/hark.pc
 	for h in include/hark/*.h; do [ ! -e $$h ] || install -Dm644 $$h \
 		$(DESTDIR)$(PREFIX)/$$h; done
 	for m in $(BUILD)/docs/*.1; do install -Dm644 $$m \
 		$(DESTDIR)$(PREFIX)/share/man/man1/$$(basename $$m); done
+	install -Dm644 $(BUILD)/docs/hark-recording.3 \
+		$(DESTDIR)$(PREFIX)/share/man/man3/hark-recording.3
 	install -Dm644 $(BUILD)/docs/hark.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/hark
 	install -Dm644 $(BUILD)/docs/_hark \

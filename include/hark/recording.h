@@ -22,7 +22,10 @@
  * come last and are left alone on failure. Strings and structs behind pointers
  * live as long as what they were asked of. One thread at a time may use a
  * recording and its timelines. Nothing of the recorded program is ever
- * executed outside of the replay, which makes no system calls.
+ * executed outside of the replay, which makes no system calls. Timelines take
+ * SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP, and pass on what is not theirs
+ * to the handlers that were there before; threads that use one get an alternate
+ * signal stack.
  *
  * Everything of a recording is untrusted: a file that was tampered with yields
  * errors or wrong answers, never harm. */
@@ -35,6 +38,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct hark_recording; /* opaque */
 struct hark_timeline;  /* opaque */
@@ -281,6 +285,7 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 		const struct hark_position *to, hark_each_visit *each,
 		void *ctx, struct hark_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@
 #include "engine/memory.h"
 #include "inside/sys.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,25 @@ const uint8_t hark_entry[1], hark_image_end[1];
 
 static __thread struct replay *running;
 
+/* What whoever uses replay does about signals of its own. */
+enum { SIGNALS = 32 };
+static struct sigaction before[SIGNALS];
+static pthread_once_t caught = PTHREAD_ONCE_INIT;
+static int is_caught;
+
+/* A fault, but not of the program that is replayed. */
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *act = &before[sig];
+
+	if (act->sa_flags & SA_SIGINFO)
+		act->sa_sigaction(sig, info, context);
+	else if (act->sa_handler == SIG_DFL)
+		signal(sig, SIG_DFL); /* again, and for good */
+	else if (act->sa_handler != SIG_IGN)
+		act->sa_handler(sig);
+}
+
 void replay_caught(int sig, siginfo_t *info, void *context);
 void replay_caught_entry(int sig, siginfo_t *info, void *context);
 
@@ -47,9 +67,8 @@ void replay_caught(int sig, siginfo_t *info, void *context)
 	uint64_t rip = (uint64_t)g[REG_RIP];
 	struct vcpu *v = running ? running->v : NULL;
 
-	(void)info;
 	if (v == NULL || !cache_contains(v->engine->cache, rip)) {
-		signal(sig, SIG_DFL);
+		pass_on(sig, info, context);
 		return;
 	}
 	v->pc = engine_pc_of(v, rip);
@@ -58,28 +77,39 @@ void replay_caught(int sig, siginfo_t *info, void *context)
 	g[REG_RIP] = (greg_t)v->leave;
 }
 
-/* Once a process; on a stack of its own, for the program's rsp is a number. */
-static int catch_faults(void)
+static void catch_once(void)
 {
-	enum { STACK = 64 << 10 };
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-	static __thread void *stack;
 	struct sigaction act = {.sa_sigaction = replay_caught_entry,
 				.sa_flags =
 				    SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+
+	for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		if (sigaction(signals[i], &act, &before[signals[i]]) < 0)
+			return;
+	is_caught = 1;
+}
+
+/* Once a process; each thread on a stack of its own, for the program's rsp is
+ * a number. */
+static int catch_faults(void)
+{
+	enum { STACK = 64 << 10 };
+	static __thread void *stack;
 	stack_t alt = {.ss_size = STACK};
 
+	if (pthread_once(&caught, catch_once) != 0 || !is_caught)
+		return -1;
 	if (stack != NULL)
 		return 0;
-	stack = malloc(STACK);
-	if (stack == NULL)
+	alt.ss_sp = malloc(STACK);
+	if (alt.ss_sp == NULL)
 		return -1;
-	alt.ss_sp = stack;
-	if (sigaltstack(&alt, NULL) < 0)
+	if (sigaltstack(&alt, NULL) < 0) {
+		free(alt.ss_sp);
 		return -1;
-	for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
-		if (sigaction(signals[i], &act, NULL) < 0)
-			return -1;
+	}
+	stack = alt.ss_sp;
 	return 0;
 }
 
