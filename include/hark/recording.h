@@ -285,6 +285,23 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 		const struct hark_position *to, hark_each_visit *each,
 		void *ctx, struct hark_error *err);
 
+/* Two accesses of different threads to the same bytes, at least one of them a
+ * write, that nothing puts in order: no locked instruction, no system call that
+ * tells the one thread of the other, no begin or end of a thread. That a load
+ * saw what was stored is no order: it might have seen something else. */
+struct hark_race {
+	struct hark_access first, second; /* as it came in this recording */
+	uint64_t address;		  /* of the bytes that both touch */
+	uint32_t size;
+	uint64_t times; /* pairs of stretches of the two threads in which it
+			 * is so, for this pair of instructions */
+};
+/* Each pair of instructions comes once. Not 0 from `each` ends it. 1: there
+ * are such; 0: there are none. */
+typedef int hark_each_race(void *ctx, const struct hark_race *r);
+int hark_races(struct hark_timeline *t, hark_each_race *each, void *ctx,
+	       struct hark_error *err);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

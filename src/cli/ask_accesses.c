@@ -16,7 +16,7 @@ enum { TEXT_MAX = 1 << 16, CODE_LEN = 512, SHOWN = 64 };
 
 /* -- Moments -- */
 
-static void put_position(struct json *j, const char *key,
+void answer_put_position(struct json *j, const char *key,
 			 const struct hark_position *at)
 {
 	char text[64];
@@ -25,8 +25,7 @@ static void put_position(struct json *j, const char *key,
 	json_text(j, key, text);
 }
 
-/* Where code is: address, function, file, line. */
-static void put_code(struct json *j, struct ask *a, uint64_t pc)
+void answer_put_code(struct json *j, struct ask *a, uint64_t pc)
 {
 	const struct space_module *m = space_at(a->space, pc);
 	struct line_frame lines[LINES_DEPTH];
@@ -161,9 +160,9 @@ static void access_json(struct list *l, const struct hark_access *x,
 
 	json_init(&j, stdout);
 	json_object(&j, NULL);
-	put_position(&j, "position", &x->at);
+	answer_put_position(&j, "position", &x->at);
 	json_number(&j, "thread", x->at.thread);
-	put_code(&j, l->a, x->pc);
+	answer_put_code(&j, l->a, x->pc);
 	snprintf(text, sizeof text, "0x%" PRIx64, x->address);
 	json_text(&j, "address", text);
 	json_number(&j, "size", x->size);
@@ -287,7 +286,7 @@ static void call_json(struct ask *a, const struct calls_call *c)
 
 	json_init(&j, stdout);
 	json_object(&j, NULL);
-	put_position(&j, "position", &c->at);
+	answer_put_position(&j, "position", &c->at);
 	json_number(&j, "thread", c->at.thread);
 	json_array(&j, "arguments");
 	for (unsigned i = 0; i < c->n; i++) {
@@ -299,11 +298,11 @@ static void call_json(struct ask *a, const struct calls_call *c)
 	}
 	json_end(&j);
 	json_object(&j, "caller");
-	put_code(&j, a, c->caller);
+	answer_put_code(&j, a, c->caller);
 	json_end(&j);
 	json_bool(&j, "returned", c->has_returned);
 	if (c->has_returned) {
-		put_position(&j, "returned_at", &c->returned_at);
+		answer_put_position(&j, "returned_at", &c->returned_at);
 		json_text(&j, "type", c->result.type);
 		json_text(&j, "value", c->result.text);
 	}

@@ -26,5 +26,13 @@ int answer_accesses(struct ask *a, const char *what, unsigned on,
 int answer_calls(struct ask *a, const char *function, struct hark_err *err);
 int answer_registers(struct ask *a, struct hark_err *err);
 int answer_stack(struct ask *a, struct hark_err *err);
+int answer_races(struct ask *a, struct hark_err *err);
+
+/* Into an object of JSON: a moment; where code is (address, function, file,
+ * line). */
+struct json;
+void answer_put_position(struct json *j, const char *key,
+			 const struct hark_position *at);
+void answer_put_code(struct json *j, struct ask *a, uint64_t pc);
 
 #endif

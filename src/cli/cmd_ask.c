@@ -37,6 +37,12 @@ static int ask_stack(struct ask *a, const char *what, struct hark_err *err)
 	return answer_stack(a, err);
 }
 
+static int ask_races(struct ask *a, const char *what, struct hark_err *err)
+{
+	(void)what;
+	return answer_races(a, err);
+}
+
 static const struct question {
 	const char *word;
 	const char *what; /* NULL: nothing */
@@ -49,6 +55,7 @@ static const struct question {
     {"calls", "FUNCTION", answer_calls},
     {"regs", NULL, ask_regs},
     {"stack", NULL, ask_stack},
+    {"races", NULL, ask_races},
 };
 
 static const struct question *find_question(const char *word)

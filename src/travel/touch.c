@@ -51,12 +51,11 @@ static unsigned touch_string(const struct x86_insn *x,
 	return add_touch(out, n, at, times * size, how);
 }
 
-unsigned touches_of(struct walker *w, struct touch out[TOUCHES_MAX])
+unsigned touches_at(const struct wire_rec_state *s, const uint8_t *code,
+		    unsigned have, struct touch out[TOUCHES_MAX])
 {
-	const struct wire_rec_state *s = walker_state(w);
-	uint8_t code[X86_MAX_LEN];
-	unsigned have = walker_code(w, s->pc, code, sizeof code), n = 0;
 	struct x86_insn x;
+	unsigned n = 0;
 
 	if (x86_decode(code, have, &x) != X86_OK)
 		return 0;
@@ -84,4 +83,13 @@ unsigned touches_of(struct walker *w, struct touch out[TOUCHES_MAX])
 			n = add_touch(out, n, s->gpr[reg], 8, how);
 	}
 	return n;
+}
+
+unsigned touches_of(struct walker *w, struct touch out[TOUCHES_MAX])
+{
+	const struct wire_rec_state *s = walker_state(w);
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = walker_code(w, s->pc, code, sizeof code);
+
+	return touches_at(s, code, have, out);
 }

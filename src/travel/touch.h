@@ -13,5 +13,8 @@ enum { TOUCHES_MAX = 4 };
 
 /* How many; of a repeated instruction all that is left of it. */
 unsigned touches_of(struct walker *w, struct touch out[TOUCHES_MAX]);
+/* The same, of a state and the code at its pc. */
+unsigned touches_at(const struct wire_rec_state *s, const uint8_t *code,
+		    unsigned have, struct touch out[TOUCHES_MAX]);
 
 #endif

@@ -1,0 +1,459 @@
+/* travel/races_run.c - all threads in the order of their turns, from one thing
+ * that synchronises to the next: what they have touched in between goes into
+ * clocks.
+ *
+ * Of each thread there are two runners, one with its loads marked and one with
+ * its stores. */
+#include "travel/races.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const unsigned kinds[2] = {OBSERVE_LOADS, OBSERVE_STORES};
+
+static int ignore(void *ctx, uint32_t granule, uint8_t mask)
+{
+	(void)ctx;
+	(void)granule;
+	(void)mask;
+	return 0;
+}
+
+static int has_word(const struct races *r, const struct races_op *op)
+{
+	return numbers_have(&r->words, races_word(op->address)) ||
+	       numbers_have(&r->words, races_word(op->address + op->size - 1));
+}
+
+struct mark {
+	uint32_t granule;
+	uint8_t bytes[2]; /* by kind */
+};
+
+/* A thread, at the next thing that synchronises it. */
+struct racer {
+	struct lane *l;
+	struct runner *x[2]; /* owned: by kind; NULL: it is over, or not yet */
+	struct poll *poll;   /* owned */
+	int is_alone, is_over;
+	int64_t turn;
+	enum runner_cut cut;
+	struct races_op op;	/* at a STOP */
+	struct races_call call; /* at a CALL, and behind it */
+	struct region region;	/* since the last one */
+	struct mark *marks;	/* owned */
+	size_t n_marks, room_marks;
+	unsigned kind; /* that is being looked at */
+	uint64_t ends; /* the word that tells of its end */
+	int no_memory;
+};
+
+struct third {
+	struct races *r;
+	struct racer *racers; /* owned: one a lane */
+	unsigned n;
+	struct clocks *clocks; /* owned */
+	struct conflicts *out;
+	struct racer *now;
+	uint32_t region; /* of which marks are told */
+	struct hark_err *err;
+};
+
+static int add_mark(void *ctx, uint32_t granule, uint8_t bytes)
+{
+	struct racer *x = ctx;
+
+	if (x->n_marks == x->room_marks) {
+		size_t room = x->room_marks == 0 ? 64 : 2 * x->room_marks;
+		struct mark *more = reallocarray(x->marks, room, sizeof *more);
+
+		if (more == NULL) {
+			x->no_memory = 1;
+			return -1;
+		}
+		x->marks = more;
+		x->room_marks = room;
+	}
+	x->marks[x->n_marks] = (struct mark){.granule = granule};
+	x->marks[x->n_marks++].bytes[x->kind] = bytes;
+	return 0;
+}
+
+static int look(struct third *s, struct racer *x)
+{
+	for (x->kind = 0; x->kind < 2; x->kind++)
+		poll_marks(x->poll, x->x[x->kind],
+			   x->is_alone ? ignore : add_mark, x);
+	return x->no_memory ? races_no_memory(s->err) : 0;
+}
+
+/* Does what it is at synchronise? */
+static int is_sync(struct third *s, struct racer *x)
+{
+	switch (x->cut) {
+	case RUNNER_STOP:
+		return races_op_at(x->x[0], &x->op) &&
+		       (x->op.is_locked || has_word(s->r, &x->op));
+	case RUNNER_CALL:
+		races_call(x->x[0], &x->call);
+		return x->call.gives[0] != 0 || x->call.takes[0] != 0 ||
+		       x->call.ends != 0;
+	case RUNNER_CALLED:
+		return x->call.takes[0] != 0;
+	default:
+		return x->cut != RUNNER_KEY;
+	}
+}
+
+static int64_t turn_of(const struct third *s, const struct racer *x)
+{
+	uint64_t k =
+	    order_turns_before(s->r->t->order, runner_segment(x->x[0])) +
+	    runner_turns(x->x[0]);
+
+	if (k == 0 || x->l->n_turns == 0)
+		return -1;
+	return x->l->turns[(k < x->l->n_turns ? k : x->l->n_turns) - 1];
+}
+
+/* On to the next. */
+static int advance(struct third *s, struct racer *x)
+{
+	do {
+		enum runner_cut other;
+
+		if (runner_next(x->x[0], &x->cut, s->err) < 0 ||
+		    runner_next(x->x[1], &other, s->err) < 0)
+			return -1;
+		if (x->cut != other ||
+		    runner_count(x->x[0]) != runner_count(x->x[1]) ||
+		    runner_pc(x->x[0]) != runner_pc(x->x[1]))
+			return err_set(s->err, HARK_EBUG, 0,
+				       "thread %u is not twice the same at "
+				       "0x%llx",
+				       x->l->about.number,
+				       (unsigned long long)runner_pc(x->x[0]));
+		if (x->cut == RUNNER_KEY && look(s, x) < 0)
+			return -1;
+	} while (!is_sync(s, x));
+	x->region.end_count = runner_count(x->x[0]);
+	x->region.end_pc = runner_pc(x->x[0]);
+	x->turn = turn_of(s, x);
+	return look(s, x);
+}
+
+static int begin(struct third *s, struct racer *x)
+{
+	for (unsigned k = 0; k < 2; k++)
+		if (races_runner(s->r, x->l, kinds[k], &x->x[k], s->err) < 0)
+			return -1;
+	if (poll_new(s->r->granules, s->r->n_granules, &x->poll, s->err) < 0)
+		return -1;
+	x->is_alone = races_begins_alone(s->r->t, x->l);
+	x->region = (struct region){.count = runner_count(x->x[0]),
+				    .pc = runner_pc(x->x[0]),
+				    .lane = (uint32_t)(x - s->racers)};
+	clocks_take(s->clocks, x->region.lane, RACES_BIRTH | x->l->about.tid);
+	return advance(s, x);
+}
+
+static void finish(struct racer *x)
+{
+	runner_free(x->x[0]);
+	runner_free(x->x[1]);
+	poll_free(x->poll);
+	free(x->marks);
+	x->x[0] = x->x[1] = NULL;
+	x->poll = NULL;
+	x->marks = NULL;
+	x->is_over = 1;
+}
+
+/* -- Conflicts -- */
+
+static struct conflict *conflict_slot(struct conflicts *c, uint32_t granule,
+				      uint32_t a, uint32_t b)
+{
+	uint64_t key = (uint64_t)granule << 32 | (a << 16 ^ b);
+	size_t at =
+	    (size_t)(key * 0x9e3779b97f4a7c15ull >> 24) & (c->n_slots - 1);
+
+	for (; c->slots[at] != 0; at = (at + 1) & (c->n_slots - 1)) {
+		struct conflict *f = &c->at[c->slots[at] - 1];
+
+		if (f->granule == granule && f->lanes[0] == a &&
+		    f->lanes[1] == b)
+			return f;
+	}
+	if (c->n == c->room)
+		return NULL;
+	c->at[c->n++] = (struct conflict){.granule = granule, .lanes = {a, b}};
+	c->slots[at] = (uint32_t)c->n;
+	return &c->at[c->n - 1];
+}
+
+/* Room for one more. */
+static int grow_conflicts(struct conflicts *c)
+{
+	size_t room = c->room == 0 ? 64 : 2 * c->room, n = c->n;
+	struct conflict *more;
+	uint32_t *slots;
+
+	if (c->n < c->room)
+		return 0;
+	more = reallocarray(c->at, room, sizeof *more);
+	if (more == NULL)
+		return -1;
+	c->at = more;
+	slots = calloc(4 * room, sizeof *slots);
+	if (slots == NULL)
+		return -1;
+	free(c->slots);
+	c->slots = slots;
+	c->n_slots = 4 * room;
+	c->room = room;
+	c->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct conflict was = c->at[i];
+
+		*conflict_slot(c, was.granule, was.lanes[0], was.lanes[1]) =
+		    was;
+	}
+	return 0;
+}
+
+static int add_conflict(void *ctx, uint32_t granule, uint32_t other,
+			uint8_t bytes)
+{
+	struct third *s = ctx;
+	struct conflicts *c = s->out;
+	uint32_t a = c->regions[other].lane, b = s->now->region.lane;
+	struct conflict *f;
+
+	(void)bytes;
+	if (grow_conflicts(c) < 0)
+		return races_no_memory(s->err);
+	f = conflict_slot(c, granule, a, b);
+	f->times++;
+	if (f->n_examples < RACES_EXAMPLES) {
+		f->examples[f->n_examples][0] = other;
+		f->examples[f->n_examples++][1] = s->region;
+	}
+	return 0;
+}
+
+static int add_region(struct third *s, const struct region *r)
+{
+	struct conflicts *c = s->out;
+
+	if (c->n_regions == c->room_regions) {
+		size_t room = c->room_regions == 0 ? 256 : 2 * c->room_regions;
+		struct region *more =
+		    reallocarray(c->regions, room, sizeof *more);
+
+		if (more == NULL || room > UINT32_MAX)
+			return races_no_memory(s->err);
+		c->regions = more;
+		c->room_regions = room;
+	}
+	c->regions[c->n_regions] = *r;
+	s->region = (uint32_t)c->n_regions++;
+	return 0;
+}
+
+static int by_granule(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	return (x->granule > y->granule) - (x->granule < y->granule);
+}
+
+/* What it has touched since the last time goes into the clocks. */
+static int tell_marks(struct third *s, struct racer *x)
+{
+	size_t i = 0;
+
+	if (x->n_marks == 0)
+		return 0;
+	if (add_region(s, &x->region) < 0)
+		return -1;
+	s->now = x;
+	qsort(x->marks, x->n_marks, sizeof *x->marks, by_granule);
+	while (i < x->n_marks) {
+		struct clocks_touch touch = {.region = s->region};
+		uint32_t granule = x->marks[i].granule;
+
+		for (; i < x->n_marks && x->marks[i].granule == granule; i++) {
+			touch.loads |= x->marks[i].bytes[0];
+			touch.stores |= x->marks[i].bytes[1];
+		}
+		if (clocks_touch(s->clocks, x->region.lane, granule, &touch,
+				 add_conflict, s, s->err) < 0)
+			return -1;
+	}
+	x->n_marks = 0;
+	return 0;
+}
+
+/* -- What synchronises -- */
+
+static int sync_op(struct third *s, struct racer *x)
+{
+	const struct races_op *op = &x->op;
+	unsigned me = x->region.lane;
+
+	for (uint64_t at = races_word(op->address); at < op->address + op->size;
+	     at += GRANULE) {
+		if (op->is_locked || op->loads)
+			clocks_take(s->clocks, me, at);
+		if ((op->is_locked || op->stores) &&
+		    clocks_give(s->clocks, me, at, s->err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Whose end is told where. */
+static void note_ends(struct third *s, struct racer *x)
+{
+	int64_t child = runner_call(x->x[0])->call.answer;
+
+	if (x->call.ends == 0)
+		return;
+	if (!races_makes_thread(&x->call)) {
+		x->ends = x->call.ends;
+		return;
+	}
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->racers[i].l->about.tid == (uint64_t)child &&
+		    !s->racers[i].is_over)
+			s->racers[i].ends = x->call.ends;
+}
+
+static int sync_call(struct third *s, struct racer *x)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (x->call.gives[i] != 0 &&
+		    clocks_give(s->clocks, x->region.lane, x->call.gives[i],
+				s->err) < 0)
+			return -1;
+	note_ends(s, x);
+	x->is_alone &= !races_makes_thread(&x->call);
+	return 0;
+}
+
+static int sync(struct third *s, struct racer *x)
+{
+	unsigned me = x->region.lane;
+
+	switch (x->cut) {
+	case RUNNER_STOP:
+		return sync_op(s, x);
+	case RUNNER_CALL:
+		return sync_call(s, x);
+	case RUNNER_CALLED:
+		for (unsigned i = 0; i < 2; i++)
+			if (x->call.takes[i] != 0)
+				clocks_take(s->clocks, me, x->call.takes[i]);
+		return 0;
+	case RUNNER_SIGNAL:
+		clocks_take(s->clocks, me, RACES_KERNEL);
+		return 0;
+	case RUNNER_END:
+		return x->ends == 0 ? 0
+				    : clocks_give(s->clocks, me,
+						  races_word(x->ends), s->err);
+	default:
+		return 0;
+	}
+}
+
+/* It has seen that another one has ended, which has not been told yet. */
+static int waits(const struct third *s, const struct racer *x)
+{
+	uint64_t at = x->op.address;
+	uint32_t value;
+
+	if (x->cut != RUNNER_STOP || x->op.is_locked || !x->op.loads)
+		return 0;
+	memcpy(&value,
+	       runner_shadow(x->x[0]) + (uint32_t)(at + WIRE_SHADOW_SKEW),
+	       sizeof value);
+	for (unsigned i = 0; value == 0 && i < s->n; i++)
+		if (&s->racers[i] != x && s->racers[i].ends == at &&
+		    !s->racers[i].is_over)
+			return 1;
+	return 0;
+}
+
+/* -- All together -- */
+
+static struct racer *choose_of(struct third *s, int may_wait)
+{
+	struct racer *best = NULL;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct racer *x = &s->racers[i];
+
+		if (!x->is_over && (best == NULL || x->turn < best->turn) &&
+		    (may_wait || x->x[0] == NULL || !waits(s, x)))
+			best = x;
+	}
+	return best;
+}
+
+static struct racer *choose(struct third *s)
+{
+	struct racer *best = choose_of(s, 0);
+
+	return best != NULL ? best : choose_of(s, 1);
+}
+
+static int step(struct third *s, struct racer *x)
+{
+	if (x->x[0] == NULL)
+		return begin(s, x);
+	if (tell_marks(s, x) < 0 || sync(s, x) < 0)
+		return -1;
+	if (x->cut == RUNNER_END) {
+		finish(x);
+		s->r->t->done++;
+		return 0;
+	}
+	x->region.count = x->region.end_count;
+	x->region.pc = x->region.end_pc;
+	return advance(s, x);
+}
+
+static int prepare(struct third *s)
+{
+	const struct hark_timeline *t = s->r->t;
+
+	s->racers = calloc(t->n_lanes, sizeof *s->racers);
+	s->clocks = clocks_new(t->n_lanes);
+	if (s->racers == NULL || s->clocks == NULL)
+		return races_no_memory(s->err);
+	s->n = t->n_lanes;
+	for (unsigned i = 0; i < s->n; i++) {
+		s->racers[i].l = &t->lanes[i];
+		s->racers[i].turn =
+		    t->lanes[i].n_turns > 0 ? t->lanes[i].turns[0] : INT64_MAX;
+	}
+	return 0;
+}
+
+int races_conflicts(struct races *r, struct conflicts *out,
+		    struct hark_err *err)
+{
+	struct third s = {.r = r, .out = out, .err = err};
+	int rc = prepare(&s);
+	struct racer *x;
+
+	while (rc == 0 && (x = choose(&s)) != NULL)
+		rc = step(&s, x);
+	for (unsigned i = 0; i < s.n; i++)
+		finish(&s.racers[i]);
+	free(s.racers);
+	clocks_free(s.clocks);
+	return rc;
+}

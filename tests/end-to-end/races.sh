@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# timeout: 400
+# hark ask races: what is in order is not told, and what is not is, whatever way
+# threads were scheduled.
+. "$(dirname "$0")/lib.sh"
+plan 46
+
+# record WAY [OPTION...]: WAY.hark
+record() {
+	local way=$1
+	shift
+	rm -f "$way.hark"
+	"$HARK" record -q -o "$way.hark" "$@" -- "$GUESTS/races" "$way" \
+		>/dev/null 2>"$way.err" || note "$(cat "$way.err")"
+}
+races() { timeout 120 "$HARK" ask "$@" races; }
+
+# symbols FILE: what is raced for, once each.
+symbols() {
+	races "$1" --json 2>/dev/null | python3 -c '
+import json, sys
+print(*sorted({json.loads(line)["symbol"] for line in sys.stdin}))'
+}
+
+# -- In order --
+
+for way in mutex spin rwlock atomics release semaphores cond barrier pipe \
+	eventfd once parts reading malloc stdio join inside; do
+	record $way
+	try races $way.hark
+	is "in order: $way" "$status:$out" "1:"
+done
+like "it is said" "$err" 'there are no races'
+
+# -- Not in order --
+
+for row in counter:counter bytes:buffer+0x5 memcpy:buffer movs:buffer \
+	vector:buffer+0x8 "flag:counter flag" locks:counter \
+	behind:buffer+0x40 calls:counter; do
+	way=${row%%:*}
+	record "$way"
+	is "not in order: $way" "$(symbols "$way.hark")" "${row#*:}"
+done
+# What stands behind the pointer may have been seen without the lock, or not.
+record init
+like "not in order: init" "$(symbols init.hark)" '(^| )pointer$'
+
+# -- What is told --
+
+races flag.hark --json >flag.json 2>/dev/null
+ok "which instructions it was, and what they did" python3 - "$ROOT" <<'END'
+import json, re, sys
+
+source = open(sys.argv[1] + "/tests/guests/races.c").read().split("\n")
+rows = [json.loads(line) for line in open("flag.json")]
+seen = set()
+for r in rows:
+    a, b = r["first"], r["second"]
+    assert a["thread"] != b["thread"] and {a["thread"], b["thread"]} == {2, 3}
+    assert a["write"] or b["write"]
+    assert int(r["address"], 16) >= int(a["address"], 16)
+    assert r["times"] >= 1
+    for x in a, b:
+        assert x["position"].startswith("%d:" % x["thread"])
+        assert x["function"] in ("racy_flag", "thread")
+        assert x["file"].endswith("races.c")
+        text = source[x["line"] - 1]
+        assert r["symbol"] in text, text
+        if x["write"]:
+            seen.add((r["symbol"], x["after"]))
+assert seen == {("flag", "0x1"), ("counter", "0x5")}, seen
+END
+try races flag.hark
+like "in words" "$out" '^flag, 4 bytes: threads [23] and [23], [0-9]+ times?
+  [23]:[0-9+]+ +(writes|reads)  *[^(]*\((racy_flag|thread) at races.c:[0-9]+\)
+  [23]:[0-9+]+ +(writes|reads)  *[^(]*\((racy_flag|thread) at races.c:[0-9]+\)'
+is "the flag comes before what it stands for" \
+	"$(grep -o '^[a-z]*,' <<<"$out" | tr -d '\n')" "flag,counter,"
+is "one is enough" "$(races flag.hark --limit 1 2>/dev/null | grep -c bytes)" 1
+position=$(python3 -c 'import json
+print(json.loads(open("flag.json").readline())["second"]["position"])')
+like "the moment is there" \
+	"$("$HARK" ask flag.hark regs --at "$position" --json)" '"rip"'
+races memcpy.hark --json >memcpy.json 2>/dev/null
+ok "two copies, once each" python3 - <<'END'
+import json
+
+rows = [json.loads(line) for line in open("memcpy.json")]
+assert rows and all(r["times"] == 1 for r in rows)
+assert any(r["first"]["write"] and r["second"]["write"] for r in rows)
+END
+races locks.hark --json >locks.json 2>/dev/null
+ok "every pair of stretches counts" python3 - <<'END'
+import json
+
+(row,) = [json.loads(line) for line in open("locks.json")]
+assert row["times"] >= 100, row["times"]
+assert row["first"]["size"] == row["size"] == 8
+END
+like "inside of the library: it is said" "$(races inside.hark 2>&1)" \
+	'inside of the C library (is|are) left out'
+try races inside.hark --all
+like "... and told on demand" "$status:$out" '^0:.*\((__)?l64a'
+record strtok
+like "functions that touch what they are given are told" \
+	"$(races strtok.hark --json 2>&1)" '"symbol": ?"(__)?strtok'
+
+# -- Key frames, one thread, none --
+
+for way in mutex release join; do
+	record $way --key-every 500
+	try races $way.hark
+	is "with many key frames in order: $way" "$status:$out" "1:"
+done
+for row in counter:counter locks:counter; do
+	way=${row%%:*}
+	record "$way" --key-every 500
+	is "... and not: $way" "$(symbols "$way.hark")" "${row#*:}"
+done
+"$HARK" record -q -o hello.hark -- "$GUESTS/hello" >/dev/null 2>&1
+try races hello.hark
+is "one thread has none" "$status:$out" "1:"
+like "... as is said" "$err" 'there are no races'
+try timeout 60 "$HARK" ask mutex.hark races counter
+like "nothing is asked for" "$status:$err" '^125:.*one argument too many'
