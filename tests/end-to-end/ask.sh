@@ -7,7 +7,7 @@ SRC=$ROOT/tests/end-to-end
 
 plan 79
 
-ask() { timeout 60 "$HARK" ask "$@"; }
+ask() { timeout 300 "$HARK" ask "$@"; }
 
 # record NAME COMMAND...: NAME.hark, and what the program said in NAME.out.
 record() {
@@ -35,7 +35,7 @@ for line in open(name + ".out"):
         what, _, expected = rest.partition(" = ")
         r = subprocess.run(
             [hark, "ask", name + ".hark", "value", what, "--at", marks[n],
-             "--frame", frame], capture_output=True, text=True, timeout=60)
+             "--frame", frame], capture_output=True, text=True, timeout=300)
         asked += 1
         unknown = what == "of_thread" and r.stdout == what + " = ??\n"
         if r.stdout != rest + "\n" and not unknown:

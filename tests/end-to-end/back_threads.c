@@ -13,7 +13,7 @@ static void *work(void *arg)
 	int me = *(int *)arg;
 
 	pthread_barrier_wait(&both);
-	own = 100 * me; /* both are here */
+	own = 100 * me;		     /* both are here */
 	pthread_barrier_wait(&both); /* neither ends before the other was */
 	for (int i = 0; i < 50; i++) {
 		pthread_mutex_lock(&lock);

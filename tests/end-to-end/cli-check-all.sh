@@ -48,9 +48,9 @@ like "the slowest are listed" "$out" 'slowest:'
 python3 -c 'import ctypes, time
 ctypes.CDLL(None).prctl(15, b"\xff\xfe)", 0, 0, 0)
 print("named", flush=True)
-time.sleep(60)' >named &
+time.sleep(600)' >named &
 odd=$!
-for _ in $(seq 500); do [ -s named ] && break; sleep 0.01; done
+await test -s named
 try check_all
 is "a process with an odd name changes nothing" "$status $(last)" \
 	"0 13 passed, 0 failed, 1 skipped"
@@ -74,10 +74,10 @@ breaks "a bad end after good tests" "13 passed, 1 failed, 1 skipped" \
 program tests/end-to-end/one.sh 'echo 1..1; echo "ok 1 - a"; kill -SEGV $$'
 breaks "a death after good tests" "13 passed, 1 failed, 1 skipped" \
 	'ended by SIGSEGV'
-program tests/end-to-end/one.sh '# timeout: 1
+program tests/end-to-end/one.sh '# timeout: 3
 echo 1..2; echo "ok 1 - a"; sleep 60'
 breaks "a script that hangs" "13 passed, 2 failed, 1 skipped" \
-	'killed after 1 seconds'
+	'killed after 3 seconds'
 program tests/end-to-end/one.sh "sleep 600 & echo \$! >$T/pid
 echo 1..1; echo 'ok 1 - a'"
 breaks "a process left behind" "13 passed, 1 failed, 1 skipped" \

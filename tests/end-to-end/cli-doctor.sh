@@ -122,7 +122,7 @@ printf '#!/bin/sh\necho $$ >%s/pid; exec sleep 600\n' "$T" >bin/gdb
 SECONDS=0
 try env PATH="$T/bin:$PATH" "$HARK" doctor --json
 is "a gdb that hangs costs little" "$(state gdb)" no
-ok "namely seconds ($SECONDS)" [ "$SECONDS" -lt 15 ]
+ok "namely seconds ($SECONDS)" [ "$SECONDS" -lt 60 ]
 ok "and is not left behind" gone "$(cat pid)"
 
 try env DEBUGINFOD_URLS="http://debug.example" "$HARK" doctor --json

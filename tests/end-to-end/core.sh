@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# timeout: 200
+# timeout: 400
 # hark core: what gdb says of a core file that hark made, against what the
 # program said, and against what hark says itself.
 . "$(dirname "$0")/lib.sh"
@@ -49,7 +49,7 @@ debug() {
 	local args=() program=$1 core=$2
 	shift 2
 	for c in "$@"; do args+=(-ex "$c"); done
-	timeout 60 gdb -nx -batch "${args[@]}" "$program" "$core" 2>&1
+	timeout 150 gdb -nx -batch "${args[@]}" "$program" "$core" 2>&1
 }
 
 for kind in dynamic static; do
@@ -92,7 +92,7 @@ is "registers" "$(debug prog-static middle 'print/x $rsp' | sed -n 's/^\$1 = //p
 
 # -- lldb --
 
-l=$(timeout 60 lldb -b -o bt -o 'p total' -c middle prog-static 2>&1)
+l=$(timeout 150 lldb -b -o bt -o 'p total' -c middle prog-static 2>&1)
 like "lldb: the stack" "$l" 'mark\(.*add\(id=2\)'
 like "lldb: memory" "$l" '\(int\) \$0 = 3'
 

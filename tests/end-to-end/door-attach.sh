@@ -4,17 +4,6 @@
 # hark run --native -p: in and out of running programs that must not notice.
 . "$(dirname "$0")/lib.sh"
 
-# start GUEST SECONDS: in the background; sets $pid, waits until it is ready.
-start() {
-	: >guest.out
-	"$GUESTS/$1" "$2" >guest.out 2>guest.err &
-	pid=$!
-	for _ in $(seq 500); do
-		grep -q ready guest.out && return
-		sleep 0.01
-	done
-}
-
 # cycles N: so many visits, one after the other; fails as soon as one does.
 cycles() {
 	local i
@@ -24,17 +13,15 @@ cycles() {
 	done
 }
 
-# visit_for SECONDS: visit after visit; fails as soon as one does, or if there
-# were fewer than two.
+# visit_for SECONDS: visit after visit, two at least; fails as soon as one does.
 visit_for() {
 	local end=$((SECONDS + $1)) n=0
 
-	while ((SECONDS < end)); do
+	while ((SECONDS < end || n < 2)); do
 		cycles 1 || return 1
 		n=$((n + 1))
 	done
 	note "$n visits"
-	((n >= 2))
 }
 
 snapshot() {
@@ -45,7 +32,7 @@ snapshot() {
 
 plan 21
 
-start blocked 600
+begin "$GUESTS/blocked" end
 "$GUESTS/blocked" 0.2 >native.out
 snapshot >before
 ok "200 visits to 18 busy and blocked threads succeed" cycles 200
@@ -55,21 +42,21 @@ kill -0 $pid && kill $pid
 wait $pid 2>/dev/null
 is "none of its calls was interrupted or ended early" "$(cat guest.err)" ""
 
-start blocked 8
+begin "$GUESTS/blocked" end
 visit_for 5 >/dev/null
-wait $pid
+finish
 is "its checksum is the native one" "$? $(tail -n 1 guest.out)" \
 	"0 $(tail -n 1 native.out)"
 
-start interrupts 8
+begin "$GUESTS/interrupts" end
 ok "visits during a storm of interrupting signals succeed" visit_for 5
-wait $pid
+finish
 is "every signal interrupted what it should have" "$? $(tail -n 1 guest.out)" \
 	"0 rounds some complaints 0"
 
-start rseq_count 8
+begin "$GUESTS/rseq_count" end
 ok "visits to restartable sequences succeed" visit_for 4
-wait $pid
+finish
 code=$?
 if [ $code = 77 ]; then
 	skip "no increment is lost" "no rseq"
@@ -77,54 +64,53 @@ else
 	is "no increment is lost" "$code $(tail -n 1 guest.out)" "0 lost 0"
 fi
 
-start churn 8
+begin "$GUESTS/churn" end
 ok "visits while threads come and go succeed" visit_for 4
-wait $pid
+finish
 is "every thread did its work" "$? $(tail -n 1 guest.out)" "0 equal, 0 failed"
 
 # An exec in the middle of a visit: everything but the pid is new.
-start exec_again 6
+begin "$GUESTS/exec_again" end
 ok "visits to a process that keeps executing succeed" visit_for 4
-wait $pid
+finish
 is "... and it goes on" "$? $(tail -n 1 guest.out)" "0 generations many"
 
-start exec_crowd 6
+begin "$GUESTS/exec_crowd" end
 ok "visits to threads of which one executes succeed" visit_for 4
-wait $pid
+finish
 is "... and it goes on" "$? $(tail -n 1 guest.out)" "0 generations many"
 
 # What is reported.
-start blocked 5
+begin "$GUESTS/blocked" end
 try hark run --native --stats --json -o visit.hark -p $pid
 like "--stats counts every thread" "$err" '"processes":1,"threads":18'
 try hark info --json visit.hark
 like "the file holds every thread" "$out" '"threads":18.*"complete":true,"lost":0'
-wait $pid
+finish
 
 # A program that ignores SIGTRAP still does afterwards.
-: >guest.out
-python3 -c 'import signal, time
+begin python3 -c 'import os, signal, time
 signal.signal(signal.SIGTRAP, signal.SIG_IGN)
 print("ready", flush=True)
-time.sleep(3)' >guest.out &
-pid=$!
-for _ in $(seq 300); do grep -q ready guest.out && break; sleep 0.01; done
+while not os.path.exists("end"):
+    time.sleep(0.02)'
 grep SigIgn "/proc/$pid/status" >before
 cycles 20
 grep SigIgn "/proc/$pid/status" >after
 ok "an ignored SIGTRAP stays ignored" diff before after
-wait $pid
+finish
 is "... and the program ends well" "$?" 0
 
 # With -f the process is followed until it ends or hark is told to stop.
-start blocked 4
+followed() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
+begin "$GUESTS/blocked" end
 "$HARK" run --native -q -f -p $pid &
 hark_pid=$!
-sleep 1
+await followed $pid
 kill -INT $hark_pid
 wait $hark_pid
 is "-f -p ends on SIGINT" "$?" 0
 is "... detached" "$(awk '/TracerPid/ {print $2}' "/proc/$pid/status")" 0
-wait $pid
+finish
 is "... and nothing was noticed" "$? $(tail -n 1 guest.out)" \
 	"0 $(tail -n 1 native.out)"

@@ -50,8 +50,8 @@ print(subprocess.run(["sh", "-c", "echo hi; exit 3"], capture_output=True))'
 	same "$who" "a child killed by a signal$whose" \
 		sh -c '(kill -SEGV $$); sh -c "kill -9 \$\$"; echo $?'
 	same "$who" "a script that runs scripts$whose" \
-		sh -c 'printf "#!/bin/sh\necho in \$1\n" >/tmp/hark-s.$$ &&
-			chmod +x /tmp/hark-s.$$ && /tmp/hark-s.$$ 7; rm /tmp/hark-s.$$'
+		sh -c 'f=$(mktemp) && printf "#!/bin/sh\necho in \$1\n" >$f &&
+			chmod +x $f && $f 7; rm $f'
 done
 
 counts "one program is one" '"processes":1,"threads":1,' /bin/true
@@ -65,12 +65,13 @@ t = [threading.Thread(target=lambda: 0) for _ in range(3)]
 try hark info --json run.hark
 like "the file says how it ended" "$out" '"exit_status":0,.*"complete":true'
 
-./hark run --native -q -f -- sh -c 'sleep 0.4; echo lived >lived' &
+./hark run --native -q -f -- sh -c 'echo up >up
+	until [ -e go ]; do sleep 0.02; done; echo lived >lived' &
 pid=$!
-sleep 0.2
+wait_for up up
 kill -9 $pid
 { wait $pid; } 2>/dev/null
-for _ in $(seq 200); do [ -s lived ] && break; sleep 0.02; done
-is "a followed program survives hark's death" "$(cat lived)" lived
+touch go
+ok "a followed program survives hark's death" wait_for lived lived
 try ./hark run --native -f -D -- sh -c 'exit 3'
 is "-f and -D go together" "$status" 3

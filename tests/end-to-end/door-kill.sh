@@ -1,22 +1,11 @@
 #!/usr/bin/env bash
-# timeout: 300
+# timeout: 600
 # SIGKILL at 500 random moments: of hark, then of the target; the other is
 # unharmed and files are readable.
 . "$(dirname "$0")/lib.sh"
 
 # A random sleep of up to so many milliseconds.
 doze() { sleep "$(printf '0.%03d' $((RANDOM % $1)))"; }
-
-# start GUEST ARGUMENTS...: sets $pid, waits until it is ready.
-start() {
-	: >guest.out
-	"$GUESTS/$1" "${@:2}" >guest.out 2>guest.err &
-	pid=$!
-	for _ in $(seq 500); do
-		grep -q ready guest.out && return
-		sleep 0.01
-	done
-}
 
 # kill_hark N: kills so many harks while they enter and leave $pid.
 kill_hark() {
@@ -34,20 +23,20 @@ kill_hark() {
 
 plan 11
 
-start blocked 600 restartable
+begin "$GUESTS/blocked" end restartable
 ok "hark killed 150 times entering busy and blocked threads" kill_hark 150
-sleep 0.3
+sleep 0.3 # a call that is shorter would be told by then
 is "... and no call was interrupted" "$(cat guest.err)" ""
 kill $pid
 { wait $pid; } 2>/dev/null
-start interrupts 600
+begin "$GUESTS/interrupts" end
 ok "hark killed 100 times entering a storm of signals" kill_hark 100
 kill $pid
 { wait $pid; } 2>/dev/null
 is "... and none was lost" "$(grep -v rounds guest.err)" ""
 # On its way home a thread opens its mask, and a handler runs first: what it
 # returns to must still be there, whoever came meanwhile.
-start queue 600
+begin "$GUESTS/queue" end
 ok "hark killed 150 times entering a process full of queued signals" kill_hark 150
 kill $pid
 { wait $pid; } 2>/dev/null
@@ -56,13 +45,15 @@ is "... and all came, in order" "$(cat guest.err)" ""
 # Killed while it starts: the program runs whole, or not at all.
 wrong=0
 for _ in $(seq 60); do
-	rm -f made
-	"$HARK" run --native -q -- sh -c 'echo a >made; echo b >>made' &
+	rm -f made alive && mkfifo alive
+	"$HARK" run --native -q -- sh -c 'echo a >made; echo b >>made' 3>alive &
 	hark=$!
+	exec 4<alive
 	doze 4
 	kill -9 $hark
 	{ wait $hark; } 2>/dev/null
-	sleep 0.02
+	read -r -t 60 _ <&4 # until all who have it open have ended
+	exec 4<&-
 	[ ! -e made ] || [ "$(cat made)" = "a
 b" ] || wrong=$((wrong + 1))
 done 2>/dev/null
@@ -75,7 +66,7 @@ for _ in $(seq 100); do
 	"$GUESTS/blocked" 60 >/dev/null 2>&1 &
 	pid=$!
 	doze 8
-	timeout -s KILL 20 "$HARK" run --native -q -o f.hark --force -p $pid 2>/dev/null &
+	timeout -s KILL 60 "$HARK" run --native -q -o f.hark --force -p $pid 2>/dev/null &
 	hark=$!
 	doze 12
 	kill -9 $pid
@@ -92,10 +83,7 @@ unreadable=0 wrong=0
 for _ in $(seq 90); do
 	"$HARK" run --native -q -o f.hark --force -- sleep 61 2>/dev/null &
 	hark=$!
-	for _ in $(seq 500); do
-		program=$(pgrep -P $hark) && break
-		sleep 0.001
-	done
+	until program=$(pgrep -P $hark) || ended $hark; do sleep 0.001; done
 	doze 4
 	kill -9 "$program"
 	wait $hark

@@ -11,16 +11,13 @@ guest() {
 	"$GUESTS/refuses" "$1" <in >guest.out &
 	pid=$!
 	exec 7>in
-	for _ in $(seq 300); do
-		grep -q ready guest.out && break
-		sleep 0.01
-	done
-	sleep 0.1
+	wait_for ready guest.out
+	[ "$1" != leader ] || await ended "$pid" # its first thread
 }
 
 # visited NAME STATUS PATTERN: one visit ends so, says this, harms nothing.
 visited() {
-	try timeout -s KILL 30 "$HARK" run --native --stats -p $pid
+	try timeout -s KILL 60 "$HARK" run --native --stats -p $pid
 	like "$1" "$status:$err" "^$2:hark: [^
 ]*$3[^
 ]*\$"
@@ -46,7 +43,7 @@ is "hark's own parent may be visited" "$status:$err" 0:
 
 # -- Numbers that are no process --
 
-begin "$GUESTS/blocked" 60
+begin "$GUESTS/blocked" end
 tids=("/proc/$pid/task/"*)
 tid=${tids[-1]##*/}
 try hark run --native -p "$tid"
@@ -110,7 +107,7 @@ kill $pid
 
 # -- Stopped and continued meanwhile --
 
-begin "$GUESTS/blocked" 60 restartable
+begin "$GUESTS/blocked" end restartable
 left=0 visits=0
 end=$((SECONDS + 6))
 while ((SECONDS < end)); do
@@ -125,10 +122,7 @@ done
 note "$visits visits"
 is "SIGCONT is the last word" "$left" 0
 kill -STOP $pid
-for ((i = 0; i < 1000; i++)); do # it stops when it runs next
-	grep -q 'State:.*stopped' "/proc/$pid/status" && break
-	sleep 0.01
-done
+await grep -q 'State:.*stopped' "/proc/$pid/status" # when it runs next
 try hark run --native -p $pid
 like "a stopped process is refused" "$err" 'is stopped; let it go on first'
 kill -CONT $pid
@@ -137,14 +131,16 @@ kill $pid
 { wait $pid; } 2>/dev/null
 
 # A visit that fails halfway does not break a restartable sequence.
-begin "$GUESTS/rseq_count" 4
+begin "$GUESTS/rseq_count" end
 prlimit --pid $pid --nofile=3:3
+visits=0
 end=$((SECONDS + 2))
-while ((SECONDS < end)); do
+while ((SECONDS < end || visits < 5)); do
 	try "$HARK" run --native -p $pid
+	visits=$((visits + 1))
 done
 like "no descriptor is left" "$err" 'Too many open files'
-wait $pid
+finish
 code=$?
 if [ $code = 77 ]; then
 	skip "... and no increment is lost" "no rseq"
@@ -157,19 +153,19 @@ fi
 visit_for() {
 	local end=$((SECONDS + $1)) n=0
 
-	while ((SECONDS < end)); do
+	while ((SECONDS < end || n < 5)); do
 		"$HARK" run --native -q -p $pid || return 1
 		n=$((n + 1))
 	done
 	note "$n visits"
 }
-begin "$GUESTS/registers" 5
+begin "$GUESTS/registers" end
 ok "visits to threads that keep something in every register" visit_for 3
-wait $pid
+finish
 is "... and nothing changes" "$? $(tail -n 1 guest.out)" "0 complaints 0"
-begin "$GUESTS/queue" 5
+begin "$GUESTS/queue" end
 ok "visits while queued signals come" visit_for 3
-wait $pid
+finish
 is "... and all come, in order" "$? $(tail -n 1 guest.out)" \
 	"0 signals many complaints 0"
 
@@ -231,6 +227,6 @@ int main(int argc, char **argv)
 }
 C
 gcc contain.c -o contain
-try ./contain sh -c 'sleep 20 & "$0" run --native -p $! && "$0" run --native -- echo in
+try ./contain sh -c 'sleep 600 & "$0" run --native -p $! && "$0" run --native -- echo in
 	kill $!' "$HARK"
 is "in a container hark works" "$status:$out:$err" 0:in:

@@ -68,11 +68,8 @@ guest() {
 		<in >guest.out &
 	pid=$!
 	exec 7>in
-	for _ in $(seq 300); do
-		grep -q ready guest.out && break
-		sleep 0.01
-	done
-	sleep 0.05
+	wait_for ready guest.out
+	[ "$1" != stopped ] || await grep -q 'State:.*stopped' "/proc/$pid/status"
 }
 # refused NAME USER PATTERN: hark says so, and the guest ends well.
 refused() {
@@ -97,13 +94,13 @@ refused "it is stopped" "" 'is stopped; let it go on first'
 guest nofile
 refused "it has no descriptor left" "" 'Too many open files'
 
-sleep 30 &
+sleep 600 &
 pid=$!
 try as_nobody ./hark run --native -p $pid
 like "another user's process" "$err" '^hark: .*belongs to root; run hark as root'
 ./hark run --native -f -q -p $pid &
 tracer=$!
-sleep 0.3
+await grep -q '^TracerPid:.*[1-9]' "/proc/$pid/status"
 try ./hark run --native -p $pid
 like "a traced process" "$err" '^hark: .*another debugger or tracer is attached'
 kill -INT $tracer
@@ -113,10 +110,12 @@ try ./hark run --native -p 999999999
 like "no such process" "$err" '^hark: there is no process 999999999'
 
 # A thread that gets its system calls as signals (kernel 6.4 tells).
-"$GUESTS/dispatch" 3 >guest.out &
+"$GUESTS/dispatch" >guest.out &
 pid=$!
-sleep 0.5
+there() { grep -q ready guest.out || ended $pid; }
+await there
 try ./hark run --native -p $pid
+kill -USR1 $pid 2>/dev/null
 wait $pid
 code=$?
 if [ $code = 3 ]; then

@@ -137,7 +137,7 @@ like "... and says why" "$err" 'not an x86-64 program'
 # Signals to hark are meant for the program.
 "$HARK" run --native -q -- sh -c 'trap "echo got; exit 9" TERM; echo up; while :; do sleep 0.02; done' >sig.out &
 pid=$!
-for _ in $(seq 200); do grep -q up sig.out && break; sleep 0.02; done
+wait_for up sig.out
 kill -TERM $pid
 wait $pid
 is "a signal to hark reaches the program" "$? $(tail -n 1 sig.out)" "9 got"
@@ -151,7 +151,7 @@ is "-D keeps the pid that the shell gave" "$program $status" "$shell 3"
 if [ "$(id -u)" = 0 ]; then
 	cp "$HARK" hark-copy && chmod 755 . hark-copy
 	for n in 1 2; do
-		try timeout -s KILL 20 setpriv --reuid=65533 --regid=65533 --clear-groups \
+		try timeout -s KILL 60 setpriv --reuid=65533 --regid=65533 --clear-groups \
 			prlimit --nproc=$n ./hark-copy run --native -D -- echo ran
 		is "-D with room for $n process says that it cannot fork" "$status:$out:$err" \
 			"125::hark: cannot fork: Resource temporarily unavailable"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# timeout: 300
+# timeout: 600
 # HARK_FAIL=k: the k-th allocation, open or map of hark fails, for every k
 # there is. hark then says why in one line and returns 125, or does its work;
 # it never crashes, hangs, or harms the program.
 . "$(dirname "$0")/lib.sh"
 
-"$GUESTS/blocked" 300 >/dev/null 2>guest.err &
-guest=$!
+begin "$GUESTS/blocked" end
+guest=$pid
 trap 'code=$?; kill $guest; (exit $code); tests_end' EXIT
 hark run --native -q -o sample.hark -- true
 
@@ -29,7 +29,7 @@ walk() {
 	fi
 	for ((k = 1; k <= n; k++)); do
 		rm -f f.hark
-		HARK_FAIL=$k timeout -s KILL 20 "$HARK" "$@" >walk.out 2>walk.err
+		HARK_FAIL=$k timeout -s KILL 60 "$HARK" "$@" >walk.out 2>walk.err
 		code=$?
 		case $code in
 		0 | 1) [[ $(cat walk.out) =~ $want ]] ||

@@ -54,10 +54,7 @@ start() {
 	rm -f said
 	"$@" >said &
 	pid=$!
-	for ((i = 0; i < 100; i++)); do
-		grep -qs jit said && break
-		sleep 0.05
-	done
+	wait_for jit said
 }
 
 # where WHAT: what the sleeper said about it

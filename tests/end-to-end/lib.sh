@@ -18,6 +18,7 @@
 set -u
 export LC_ALL=C TZ=UTC
 unset NO_COLOR DEBUGINFOD_URLS HARK_FAIL COLUMNS
+umask 022
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 HARK=${HARK:-$ROOT/build/hark}
@@ -138,29 +139,39 @@ pattern: $3"
 	fi
 }
 
-# gone PID: has it ended, or does it within two seconds?  One that waits for its
-# parent to ask how it ended has.
-gone() {
-	local i
+# await COMMAND...: until it succeeds, however slow the machine is; fails if it
+# does not within a minute.
+await() {
+	local end=$((SECONDS + 60))
 
-	for ((i = 0; i < 20; i++)); do
-		grep -qs '^State:[^Z]*$' "/proc/$1/status" || return 0
-		sleep 0.1
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.01
 	done
-	return 1
 }
 
+# wait_for TEXT FILE: until it stands there.
+wait_for() { await grep -qs "$1" "$2"; }
+
+# gone PID: has it ended, or does it soon?  One that waits for its parent to ask
+# how it ended has.
+ended() { ! grep -qs '^State:[^Z]*$' "/proc/$1/status"; }
+gone() { await ended "$1"; }
+
 # begin COMMAND...: in the background, its output in guest.out; sets $pid, waits
-# until it says that it is ready.
+# until it says that it is ready.  A guest that lives until a file is there is
+# given the name `end`: finish lets it end, and waits for it.
 # shellcheck disable=SC2034  # for the scripts
 begin() {
+	rm -f end
 	: >guest.out
 	"$@" >guest.out 2>guest.err &
 	pid=$!
-	for _ in $(seq 500); do
-		grep -q ready guest.out && return
-		sleep 0.01
-	done
+	wait_for ready guest.out || note "$*: is not ready"
+}
+finish() {
+	: >end
+	wait "$pid"
 }
 
 # try COMMAND...: runs it and sets $status, $out and $err (without the last
@@ -209,6 +220,6 @@ def end(name, seconds, command):
             return "time is up"
         return f"signal {-n}" if n < 0 else f"status {n}"
 guest, hark = sys.argv[1], sys.argv[2:]
-print(end("native", 30, [guest]))
-print(end("run", 90, hark + ["--", guest]))' "$1" "$HARK" "${@:2}"
+print(end("native", 120, [guest]))
+print(end("run", 300, hark + ["--", guest]))' "$1" "$HARK" "${@:2}"
 }

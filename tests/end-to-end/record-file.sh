@@ -196,6 +196,7 @@ for i in 1 2 3 4 5 6; do
 done 2>/dev/null
 is "programs that are killed: their recordings are whole, and replay" \
 	"$all" yes
+has_key() { [ "$(json "$1" key_frames 2>/dev/null || echo 0)" -gt 0 ]; }
 all=yes
 for i in 1 2 3 4 5 6; do
 	rm -f alive
@@ -203,12 +204,10 @@ for i in 1 2 3 4 5 6; do
 		'for i in {1..60000}; do :; done; echo alive >alive' &
 	pid=$!
 	sleep 0.$((i + 1))
+	[ $i -le 3 ] || await has_key orphan$i.hark
 	kill -9 $pid
 	wait $pid
-	for _ in {1..100}; do
-		[ ! -s alive ] || break
-		sleep 0.1
-	done
+	wait_for alive alive
 	v=$(verified orphan$i.hark)
 	# Of a short life nothing may have been written yet.
 	[[ $i -le 3 && $v = *' cut off before its first key frame' ]] ||
@@ -219,17 +218,14 @@ is "hark is killed: programs go on, and what is written replays" "$all" yes
 "$HARK" record -q -o int.hark bash -c 'trap "echo got; exit 9" USR1
 	echo ready >ready; while :; do sleep 0.02; done' >out.txt &
 pid=$!
-for _ in {1..100}; do
-	[ ! -s ready ] || break
-	sleep 0.05
-done
+wait_for ready ready
 kill -USR1 $pid
 wait $pid
 is "a signal to hark is the program's" "$?:$(cat out.txt)" 9:got
 like "and its recording replays" "$(verified int.hark)" "$GOOD"
-begun=$SECONDS
-hark record -q -o back.hark sh -c 'sleep 20 </dev/null >/dev/null 2>&1 & echo $! >bg'
-ok "whoever stays behind does not keep hark" test $((SECONDS - begun)) -lt 10
+timeout 100 "$HARK" record -q -o back.hark sh -c \
+	'sleep 600 </dev/null >/dev/null 2>&1 & echo $! >bg'
+is "whoever stays behind does not keep hark" $? 0
 is "and lives" "$(kill -0 "$(cat bg)" && echo yes)" yes
 kill "$(cat bg)"
 like "what it did until then replays" "$(verified back.hark)" "$GOOD"
@@ -252,14 +248,6 @@ like "it replays" "$(verified big.hark)" "$GOOD"
 
 # -- Nobody reads --
 
-# until WHAT...: it succeeds, within 20 s.
-until_() {
-	for _ in {1..200}; do
-		"$@" && return
-		sleep 0.1
-	done
-	return 1
-}
 # stuck COMMAND...: hark records it into a pipe that is open and not read.
 stuck() {
 	rm -f pipe err
@@ -269,7 +257,15 @@ stuck() {
 	reader=$!
 	"$HARK" record -o - -- "$@" >pipe 2>err &
 	stuck=$!
-	until_ grep -q '^hark: nobody reads the recording, ' err
+	wait_for '^hark: nobody reads the recording, ' err
+}
+childless() { ! pgrep -P "$1" >/dev/null; }
+# heard PID: it has taken the SIGTERM that it was sent.
+heard() {
+	local waiting
+
+	waiting=$(sed -n 's/^ShdPnd:[[:space:]]*//p' "/proc/$1/status")
+	((!(0x$waiting & 1 << 14)))
 }
 unread() {
 	kill $reader
@@ -286,8 +282,9 @@ like "for the recording is given up" "$(cat err)" \
 unread 2>/dev/null
 stuck dd if=/dev/urandom of=/dev/null bs=64K count=20
 is "the program has ended, and nobody reads: likewise" $? 0
+await childless "$stuck"
 kill -TERM "$stuck"
-sleep 0.2
+await heard "$stuck"
 kill -TERM "$stuck"
 wait "$stuck"
 is "hark can be made to end" $? 0
@@ -295,7 +292,7 @@ like "and says what that means" "$(cat err)" \
 	'hark: the recording was left unfinished$'
 unread 2>/dev/null
 "$HARK" record -o - -- dd if=/dev/urandom of=/dev/null bs=64K count=1000 2>err |
-	(sleep 3 && cat >late.hark)
+	(wait_for 'nobody reads' err && cat >late.hark)
 is "a reader who is late: that is said once" \
 	"$(grep -c 'nobody reads' err)" 1
 is "and nothing is lost" "$(json late.hark complete)" True
@@ -305,10 +302,8 @@ like "of it" "$(verified late.hark)" "$GOOD"
 
 sh -c 'echo $$ >pid1; exec "$HARK" record -q -D -o beside.hark -- \
 	sh -c "echo \$\$ >pid2"'
-for _ in {1..100}; do
-	[ "$(json beside.hark complete 2>/dev/null)" != True ] || break
-	sleep 0.05
-done
+complete() { [ "$(json "$1" complete 2>/dev/null)" = True ]; }
+await complete beside.hark
 is "-D: the program keeps the shell's number" "$(cat pid1)" "$(cat pid2)"
 is "and is recorded to its end" "$(json beside.hark complete)" True
 like "as it should be" "$(verified beside.hark)" "$GOOD"

@@ -13,6 +13,12 @@ core | core.%p) ;;
 	;;
 esac
 
+if ! ulimit -c unlimited 2>/dev/null; then
+	plan 1
+	skip "core files" "there may be none"
+	exit 0
+fi
+
 cat >crash.c <<'C'
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,7 +60,6 @@ int main(int argc, char **argv)
 }
 C
 gcc -g -O1 -pthread crash.c -o crash || exit 1
-ulimit -c unlimited
 
 # crash ARGS...: $status, and what gdb sees in $out
 crash() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# timeout: 240
+# timeout: 400
 # also: asan
 # hark run: whatever the program executes is translated, too; what cannot be
 # goes on natively, with one line; nobody is ever left waiting.
@@ -134,9 +134,9 @@ same() {
 
 	shift 2
 	# timeout changes what is ignored: so both get it.
-	native=$($who timeout -s KILL 60 "$@" 2>&1 </dev/null
+	native=$($who timeout -s KILL 150 "$@" 2>&1 </dev/null
 		echo "status $?")
-	code=$($who timeout -s KILL 60 ./hark run -- "$@" 2>&1 </dev/null
+	code=$($who timeout -s KILL 150 ./hark run -- "$@" 2>&1 </dev/null
 		echo "status $?")
 	is "$name" "$code" "$native"
 }
@@ -146,17 +146,8 @@ counts() {
 	local name=$1 want="\"programs\":$2,\"programs_native\":$3,"
 
 	shift 3
-	try timeout -s KILL 60 ./hark run -q --stats --json -- "$@"
+	try timeout -s KILL 150 ./hark run -q --stats --json -- "$@"
 	like "$name" "$err" "$want"
-}
-
-# wait_for TEXT FILE: until it stands there.
-wait_for() {
-	for _ in $(seq 500); do
-		grep -qs "$1" "$2" && return
-		sleep 0.01
-	done
-	return 1
 }
 
 plan 46
@@ -174,7 +165,9 @@ print(subprocess.run(["sh", "-c", "echo hi; exit 3"], capture_output=True))'
 	same "$who" "a child killed by a signal$whose" \
 		sh -c '(kill -SEGV $$); sh -c "kill -9 \$\$"; echo $?'
 	same "$who" "a stopped child goes on$whose" bash -c '(kill -STOP $BASHPID
-		/bin/echo on) & sleep 0.1; kill -CONT $!; wait; echo $?'
+		/bin/echo on) &
+		until [[ $(</proc/$!/stat) == *") T "* ]]; do sleep 0.01; done
+		kill -CONT $!; wait; echo $?'
 	same "$who" "the mask goes with exec$whose" env --block-signal=USR1,INT \
 		grep SigBlk /proc/self/status
 	same "$who" "ignored signals go with exec$whose" sh -c \
@@ -223,7 +216,7 @@ else
 	skip "a program for another processor" "none can be run here"
 fi
 if unshare -Urpf true 2>/dev/null; then
-	try timeout -s KILL 60 ./hark run --stats --json -- \
+	try timeout -s KILL 150 ./hark run --stats --json -- \
 		unshare -Urpf sh -c '/bin/echo one; /bin/echo two'
 	like "process ids of its own" "$out:$err" \
 		'^one.two:.*"programs":4,"programs_native":0,'
@@ -233,16 +226,16 @@ fi
 
 # -- Nobody is left waiting --
 
-try timeout -s KILL 60 ./hark run ./killed
+try timeout -s KILL 150 ./hark run ./killed
 is "askers that are killed" "$out$err" "good 100"
-try timeout -s KILL 60 ./hark run ./at_once
+try timeout -s KILL 150 ./hark run ./at_once
 is "threads that execute at once" "$(sort <<<"$out" | uniq -c | tr -s ' ')$err" \
 	" 1 good 30
  30 x"
-try timeout -s KILL 60 ./older ./hark run --stats --json -- \
+try timeout -s KILL 150 ./older ./hark run --stats --json -- \
 	sh -c 'for i in 1 2 3 4 5; do /bin/true; done; exit 0'
 like "a kernel without futex_waitv" "$err" '"programs":6,'
-try timeout -s KILL 100 ./hark run --stats --json -- bash -c '
+try timeout -s KILL 150 ./hark run --stats --json -- bash -c '
 	for i in {1..140}; do sleep 300 & done; /bin/true; /bin/true
 	until [ $(ls /proc/$PPID/fd | wc -l) -gt 140 ]; do sleep 0.1; done
 	/bin/true; kill $(jobs -p); wait 2>/dev/null; exit 0'
@@ -250,7 +243,7 @@ like "more programs than bells that can be waited for" "$err" \
 	'"programs":1[4-9][0-9],"programs_native":0,'
 
 # Signals that hark itself sends on the way in, and others that stop it.
-try timeout -s KILL 60 env --block-signal ./hark run --stats --json -- env true
+try timeout -s KILL 150 env --block-signal ./hark run --stats --json -- env true
 like "every signal is blocked" "$err" '"programs":2,"programs_native":0,'
 for signals in "URG" "WINCH CHLD URG" "STOP CONT"; do
 	: >storm
@@ -287,7 +280,7 @@ is "hark ends with the program" $? 6
 touch go
 ok "... and its children go on alone" wait_for later later
 
-try timeout -s KILL 100 ./hark run --stats --json -- sh -c 'i=0
+try timeout -s KILL 150 ./hark run --stats --json -- sh -c 'i=0
 	while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done
 	ls /proc/$PPID/fd | wc -l; ls /proc/$PPID/task | wc -l'
 like "300 commands" "$err" '"programs":305,"programs_native":0,'

@@ -29,15 +29,6 @@ twin() {
 	fi
 }
 
-# wait_for TEXT FILE: until it stands there.
-wait_for() {
-	for _ in $(seq 500); do
-		grep -qs "$1" "$2" && return
-		sleep 0.01
-	done
-	return 1
-}
-
 cat >kind.c <<'C'
 #include <dirent.h>
 #include <signal.h>
@@ -178,6 +169,6 @@ ok "-D: hark tells at the end" wait_for translated beside.err
 
 cp "$ROOT/tests/end-to-end/terminal.py" terminal.py
 cp "$ROOT/tests/end-to-end/terminal_program.py" program.py
-try timeout -s KILL 60 /usr/bin/python3 terminal.py "$HARK" run -- \
+try timeout -s KILL 100 /usr/bin/python3 terminal.py "$HARK" run -- \
 	/usr/bin/python3 program.py
 is "a terminal's ^C and ^Z" "$out" well

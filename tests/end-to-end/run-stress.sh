@@ -35,7 +35,13 @@ cat >threads.c <<'END'
 #include <stdlib.h>
 #include <string.h>
 static atomic_int ran;
-static void *body(void *arg) { ran++; return arg; }
+static pthread_barrier_t all; // as many at once in each round
+static void *body(void *arg)
+{
+	ran++;
+	pthread_barrier_wait(&all);
+	return arg;
+}
 static long rss(void)
 {
 	char line[200];
@@ -50,6 +56,7 @@ int main(void)
 {
 	pthread_t t[100];
 	long before = 0;
+	pthread_barrier_init(&all, NULL, 100);
 	for (int round = 0; round < 100; round++) {
 		for (int i = 0; i < 100; i++)
 			if (pthread_create(&t[i], NULL, body, NULL) != 0)

@@ -1,12 +1,13 @@
 /* tests/guests/attach_crowd.c - how long does a program stand still?
  *
- *   attach_crowd SECONDS [THREADS]
+ *   attach_crowd UNTIL [THREADS]       (lives.h says how long)
  *
  * The first thread looks at the clock all the time, one writes all the time,
  * the others (one, unless told otherwise) sleep, work and wait in turn. No wait
  * may end early, no call be made twice. At its end it says what it found, and
  * the longest time between two looks. */
 #define _GNU_SOURCE
+#include "lives.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,14 +22,6 @@ enum { MOST = 1000, ROUND = 1000 };
 
 static atomic_int done;
 static volatile int failed;
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
 
 static uint64_t work(uint64_t seed)
 {
@@ -57,11 +50,11 @@ static void *worker(void *arg)
 	uint64_t seed = (uintptr_t)arg, want = work(seed);
 
 	while (!done) {
-		int64_t begun = now_ns();
+		int64_t begun = lives_ns();
 		struct timespec nap = {.tv_nsec = 20000000};
 
 		if (nanosleep(&nap, NULL) != 0 || poll(NULL, 0, 20) != 0 ||
-		    now_ns() - begun < 40000000)
+		    lives_ns() - begun < 40000000)
 			failed = 1;
 		if (work(seed) != want)
 			failed = 1;
@@ -71,14 +64,14 @@ static void *worker(void *arg)
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 1;
+	const char *until = argc > 1 ? argv[1] : "1";
 	int n = argc > 2 ? atoi(argv[2]) : 1;
-	int64_t last = now_ns(), end = last + (int64_t)(seconds * 1e9);
-	int64_t longest = 0, reset = 0;
+	int64_t last, longest = 0, reset = 0;
 	static pthread_t t[MOST + 1];
 
 	if (n > MOST)
 		return 2;
+	lives(until);
 	for (intptr_t i = 0; i < n; i++)
 		if (pthread_create(&t[i], NULL, worker, (void *)(i + 1)) != 0)
 			return 2;
@@ -86,8 +79,8 @@ int main(int argc, char **argv)
 		return 2;
 	puts("ready");
 	fflush(stdout);
-	for (last = now_ns(); last < end;) {
-		int64_t now = now_ns();
+	for (last = lives_ns(); lives(until);) {
+		int64_t now = lives_ns();
 
 		if (now - last > longest && reset++ > 0)
 			longest = now - last;

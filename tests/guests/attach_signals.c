@@ -1,13 +1,14 @@
 /* tests/guests/attach_signals.c - signals of all kinds, for as long as it
  * lives.
  *
- *   attach_signals SECONDS
+ *   attach_signals UNTIL       (lives.h says how long)
  *
  * A timer interrupts the first thread on its alternate stack; queued signals
  * go to a thread that waits for them with a time limit; faults and traps are
  * handled. Each must come exactly once, in order, with the stack and the mask
  * that the program has set, whoever comes into the process meanwhile. */
 #define _GNU_SOURCE
+#include "lives.h"
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -62,7 +63,7 @@ static void faulted(int sig)
 
 static void *waiter(void *arg)
 {
-	const struct timespec limit = {.tv_sec = 10};
+	const struct timespec limit = {.tv_sec = 100};
 	int n = 0;
 	siginfo_t info;
 	sigset_t set;
@@ -105,7 +106,7 @@ static int queue(int value)
 int main(int argc, char **argv)
 {
 	const struct itimerval each = {{0, 1000}, {0, 1000}};
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+	const char *until = argc > 1 ? argv[1] : "1";
 	int n_queued = 0, n_taken = 0, rounds = 0;
 	pthread_t t;
 	sigset_t set;
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 	setitimer(ITIMER_REAL, &each, NULL);
 	puts("ready");
 	fflush(stdout);
-	for (; time(NULL) < end; rounds++) {
+	for (; lives(until); rounds++) {
 		n_queued += queue(n_queued) == 0;
 		raise(SIGTRAP);
 		raise(SIGUSR1);

@@ -1,7 +1,7 @@
 /* tests/guests/blocked.c - threads in every kind of blocking call, and four
  * that compute; none may notice that somebody stopped them.
  *
- *   blocked SECONDS [restartable]
+ *   blocked UNTIL [restartable]       (lives.h says how long)
  *
  * With `restartable`, only calls that the kernel itself restarts after a stop:
  * the others show EINTR for the microseconds that a tracer needs to mend them,
@@ -12,6 +12,7 @@
  * complaints; exit status 1 if there was any. A fixed amount of work a second
  * is not assumed: the checksum covers a fixed number of rounds, repeated. */
 #define _GNU_SOURCE
+#include "lives.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -259,13 +260,14 @@ static void prepare(void)
 
 int main(int argc, char **argv)
 {
-	double end = now_ms() + (argc > 1 ? atof(argv[1]) : 1) * 1e3;
+	const char *until = argc > 1 ? argv[1] : "1";
 	pthread_t busy[N_BUSY], call[N_CALLS], rest[3];
 	int n_calls = argc > 2 ? N_RESTARTABLE : N_CALLS;
 	int quiet_pipe[2];
 	uint64_t sum = 0;
 	pid_t child;
 
+	lives(until);
 	prepare();
 	if (pipe(quiet_pipe))
 		return 2;
@@ -287,7 +289,7 @@ int main(int argc, char **argv)
 	pthread_create(&rest[2], NULL, waiter, &child);
 	puts("ready");
 	fflush(stdout);
-	while (now_ms() < end) {
+	while (lives(until)) {
 		struct timespec nap = {0, 50000000};
 
 		if (nanosleep(&nap, NULL) != 0)

@@ -1,9 +1,10 @@
 /* tests/guests/churn.c - threads come and go faster than anyone can look.
  *
- *   churn SECONDS
+ *   churn UNTIL       (lives.h says how long)
  *
  * Two bosses each keep starting and joining six short threads. Every thread
  * adds its number to a sum that must come out right. */
+#include "lives.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -48,14 +49,14 @@ static void *boss(void *arg)
 int main(int argc, char **argv)
 {
 	struct timespec nap = {.tv_nsec = 20000000};
-	time_t end = time(NULL) + (argc > 1 ? atol(argv[1]) : 1);
+	const char *until = argc > 1 ? argv[1] : "1";
 	pthread_t b[BOSSES];
 
 	for (uintptr_t i = 0; i < BOSSES; i++)
 		pthread_create(&b[i], NULL, boss, (void *)i);
 	puts("ready");
 	fflush(stdout);
-	while (time(NULL) < end)
+	while (lives(until))
 		nanosleep(&nap, NULL);
 	done = 1;
 	for (int i = 0; i < BOSSES; i++)

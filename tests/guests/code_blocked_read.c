@@ -18,7 +18,7 @@ static void *waits(void *arg)
 	else if (how == 1)
 		SAME(recv(s[0], p + 1, 4, MSG_WAITALL), 4);
 	else
-		SAME(epoll_wait(ep, (struct epoll_event *)(p + 512), 1, 10000),
+		SAME(epoll_wait(ep, (struct epoll_event *)(p + 512), 1, 100000),
 		     1);
 	return NULL;
 }

@@ -1,12 +1,10 @@
 /* tests/guests/dispatch.c - a thread whose system calls are handed to itself.
  *
- *   dispatch SECONDS
- *
  * Syscall user dispatch (as Wine uses it): while the selector says so, every
- * system call of this thread becomes SIGSYS. It makes none for SECONDS (the
- * time comes from the vdso), so none may be counted, whoever visits meanwhile;
- * then it makes one, which must. Exit status 0 if so, 3 if the kernel has no
- * such thing. */
+ * system call of this thread becomes SIGSYS. It says "ready" and makes none
+ * until SIGUSR1 comes, so none may be counted, whoever visits meanwhile; then
+ * it makes one, which must. Exit status 0 if so, 3 if the kernel has no such
+ * thing. */
 #define _GNU_SOURCE
 #include <linux/prctl.h>
 #include <signal.h>
@@ -14,11 +12,10 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
-static volatile sig_atomic_t caught, number;
+static volatile sig_atomic_t over, caught, number;
 
 static void on_sigsys(int sig, siginfo_t *info, void *context)
 {
@@ -29,27 +26,28 @@ static void on_sigsys(int sig, siginfo_t *info, void *context)
 	number = info->si_syscall;
 }
 
-static double now(void)
+static void on_end(int sig)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	(void)sig;
+	selector = SYSCALL_DISPATCH_FILTER_ALLOW; /* for sigreturn */
+	over = 1;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	struct sigaction act = {.sa_sigaction = on_sigsys,
 				.sa_flags = SA_SIGINFO};
-	double end = now() + (argc > 1 ? strtod(argv[1], NULL) : 0.1);
 	int early;
 
 	sigaction(SIGSYS, &act, NULL);
+	signal(SIGUSR1, on_end);
 	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0,
 		  &selector) < 0)
 		return 3;
+	puts("ready");
+	fflush(stdout);
 	selector = SYSCALL_DISPATCH_FILTER_BLOCK;
-	while (caught == 0 && now() < end)
+	while (caught == 0 && !over)
 		continue;
 	early = caught;
 	selector = SYSCALL_DISPATCH_FILTER_BLOCK;

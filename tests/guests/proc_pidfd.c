@@ -33,7 +33,7 @@ int main(void)
 		SAME(c, 'q');
 		close(got);
 		SAME(syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0), 0);
-		SAME(poll(&pf, 1, 5000), 1);
+		SAME(poll(&pf, 1, 100000), 1);
 		siginfo_t info;
 		MUST(waitid(P_PIDFD, (id_t)fd, &info, WEXITED) == 0);
 		SAME(info.si_code, CLD_KILLED);

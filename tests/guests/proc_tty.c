@@ -32,7 +32,7 @@ static void child(const char *name, int ready)
 	setsid();
 	MUST(open(name, O_RDWR) >= 0);
 	MUST(write(ready, "x", 1) == 1);
-	alarm(10);
+	alarm(100);
 	while (hups == 0) {
 		sigsuspend(&none);
 		MUST(write(ready, "x", 1) == 1);

@@ -1,12 +1,14 @@
 /* tests/guests/queue.c - queued signals: none lost, none twice, in order, each
  * with its value and sender, and on the stack that was asked for.
  *
- *   queue SECONDS     a child sends, one value after the other
+ *   queue UNTIL       a child sends, one value after the other, and a hundred
+ *                     at least (lives.h says how long)
  *   queue             says what value the first SIGRTMIN brings
  *
  * The handler runs on an alternate stack and keeps patterns around its frame;
  * main computes on registers and its red zone meanwhile. */
 #define _GNU_SOURCE
+#include "lives.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -74,12 +76,12 @@ static int red_zone_stays(uint64_t seed)
 	return bad == 0;
 }
 
-static _Noreturn void send_until(time_t end)
+static _Noreturn void send_until(const char *until)
 {
 	union sigval v = {.sival_int = 0};
 	pid_t parent = getppid();
 
-	while (time(NULL) < end) {
+	while (lives(until) || v.sival_int <= 100) {
 		if (sigqueue(parent, SIGRTMIN, v) == 0)
 			v.sival_int++;
 		else if (errno == EAGAIN)
@@ -115,19 +117,17 @@ int main(int argc, char **argv)
 				    SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 	stack_t stack = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
 	sigset_t before;
-	time_t end;
 	int status;
 
 	if (argc < 2)
 		return say_first();
-	end = time(NULL) + atol(argv[1]);
 	sigaltstack(&stack, NULL);
 	sigfillset(&act.sa_mask);
 	sigaction(SIGRTMIN, &act, NULL);
 	sigprocmask(SIG_BLOCK, &act.sa_mask, &before);
 	sender = fork();
 	if (sender == 0)
-		send_until(end);
+		send_until(argv[1]);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	puts("ready");
 	fflush(stdout);

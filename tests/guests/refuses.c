@@ -4,13 +4,15 @@
  *   refuses dumpable | seccomp | stopped | nofile | thread | compat | novdso |
  *           moved | leader
  *
- * It says "ready", waits until its input ends, and says "fine". */
+ * It says "ready", waits until its input ends, and says "fine". `stopped` and
+ * `leader` stop, or end their first thread, just behind their "ready". */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +24,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+static _Atomic(uint32_t *)
+    is_there; /* set by the other thread: what will be 1 */
 
 static void forbid_dumps(void)
 {
@@ -56,25 +61,32 @@ static void use_all_descriptors(void)
 /* The other thread alone has the sandbox. */
 static void *in_sandbox(void *arg)
 {
+	static uint32_t yes = 1;
+
 	sandbox();
+	is_there = &yes;
 	for (;;)
 		pause();
 	return arg;
 }
 
-/* 32-bit code in a 64-bit process, as Wine runs it: `1: jmp 1b`. */
+/* 32-bit code in a 64-bit process, as Wine runs it: `movl $1, flag; 1: jmp 1b`.
+ */
 static void *in_compat_mode(void *arg)
 {
-	enum { CS_32 = 0x23 };
+	enum { CS_32 = 0x23, DS_32 = 0x2b, FLAG = 64 };
 	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 
-	memcpy(code, "\xeb\xfe", 2);
-	__asm__ volatile("push %0\n"
+	memcpy(code, "\xc7\x05----\1\0\0\0\xeb\xfe", 12);
+	memcpy(code + 2, &(uint32_t){(uint32_t)(uintptr_t)(code + FLAG)}, 4);
+	is_there = (uint32_t *)(code + FLAG);
+	__asm__ volatile("mov %2, %%ds\n"
+			 "push %0\n"
 			 "push %1\n"
 			 "lretq\n"
 			 :
-			 : "r"((uint64_t)CS_32), "r"(code)
+			 : "r"((uint64_t)CS_32), "r"(code), "r"(DS_32)
 			 : "memory");
 	return arg;
 }
@@ -123,7 +135,14 @@ static void start(void *(*run)(void *))
 
 	if (pthread_create(&t, NULL, run, NULL) != 0)
 		exit(2);
-	usleep(20000);
+}
+
+/* Until that thread is what it is to be. */
+static void start_and_wait(void *(*run)(void *))
+{
+	start(run);
+	while (is_there == NULL || *(volatile uint32_t *)is_there == 0)
+		usleep(100);
 }
 
 int main(int argc, char **argv)
@@ -135,17 +154,17 @@ int main(int argc, char **argv)
 	if (strcmp(how, "seccomp") == 0)
 		sandbox();
 	if (strcmp(how, "thread") == 0)
-		start(in_sandbox);
+		start_and_wait(in_sandbox);
 	if (strcmp(how, "compat") == 0)
-		start(in_compat_mode);
+		start_and_wait(in_compat_mode);
 	if (strcmp(how, "novdso") == 0)
 		without_vdso();
 	if (strcmp(how, "moved") == 0)
 		with_moved_vdso();
-	puts("ready");
-	fflush(stdout);
 	if (strcmp(how, "nofile") == 0)
 		use_all_descriptors();
+	puts("ready");
+	fflush(stdout);
 	if (strcmp(how, "stopped") == 0)
 		raise(SIGSTOP);
 	if (strcmp(how, "leader") == 0) {

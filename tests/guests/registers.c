@@ -1,12 +1,13 @@
 /* tests/guests/registers.c - whatever a thread can keep in registers stays.
  *
- *   registers SECONDS
+ *   registers UNTIL       (lives.h says how long)
  *
  * One thread each for vectors (zmm or ymm, masks, x87), flags (AC, NT, DF, ID
  * and the arithmetic ones), single-stepping by TF, the gs base, and the words
  * below the stack pointer. Each sets a pattern, spins long enough to be
  * stopped, and compares. Exit status 1 if anything changed. */
 #define _GNU_SOURCE
+#include "lives.h"
 #include <asm/prctl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
 {
 	void *(*const all[])(void *) = {vectors, flags, stepper, gs_user};
 	enum { N = sizeof all / sizeof all[0] };
-	time_t end = time(NULL) + (argc > 1 ? atol(argv[1]) : 1);
+	const char *until = argc > 1 ? argv[1] : "1";
 	struct timespec nap = {.tv_nsec = 20000000};
 	pthread_t t[N];
 
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
 		pthread_create(&t[i], NULL, all[i], NULL);
 	puts("ready");
 	fflush(stdout);
-	while (time(NULL) < end)
+	while (lives(until))
 		nanosleep(&nap, NULL);
 	done = 1;
 	for (int i = 0; i < N; i++)

@@ -1,12 +1,13 @@
 /* tests/guests/rseq_count.c - restartable sequences lose nothing.
  *
- *   rseq_count SECONDS
+ *   rseq_count UNTIL       (lives.h says how long)
  *
  * Four threads add to per-CPU counters without locks: load, a while of doing
  * nothing, store, all in one restartable sequence (glibc has registered each
  * thread). Whoever moves a thread out of such a sequence and puts it back
  * instead of sending it to its abort handler makes increments disappear. */
 #define _GNU_SOURCE
+#include "lives.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -81,23 +82,21 @@ int main(int argc, char **argv)
 {
 	pthread_t t[THREADS];
 	uint64_t made[THREADS] = {0}, sum = 0, counted = 0;
-	struct timespec nap = {.tv_nsec = 10000000}, now;
-	double end;
+	struct timespec nap = {.tv_nsec = 10000000};
+	const char *until = argc > 1 ? argv[1] : "1";
 
 	if (__rseq_size == 0) {
 		puts("no rseq here");
 		return 77;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = (double)now.tv_sec + (argc > 1 ? atof(argv[1]) : 1);
+	lives(until);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, worker, &made[i]);
 	puts("ready");
 	fflush(stdout);
-	do {
+	do
 		nanosleep(&nap, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((double)now.tv_sec < end);
+	while (lives(until));
 	done = 1;
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(t[i], NULL);

@@ -29,7 +29,7 @@ int main(void)
 		for (int k = 0; k < 3; k++)
 			sigqueue(getpid(), SIGRTMIN,
 				 (union sigval){.sival_int = 10 * i + k});
-		SAME(poll(&p, 1, 1000), 1);
+		SAME(poll(&p, 1, 100000), 1);
 		SAME(read(p.fd, s, sizeof s), 4 * sizeof s[0]);
 		SAME(s[0].ssi_signo, SIGUSR1);
 		SAME(s[0].ssi_code, SI_USER);

@@ -35,8 +35,8 @@ static void handler(int sig, siginfo_t *info, void *context)
 
 	(void)sig;
 	(void)info;
-	if (g[REG_RIP] < (greg_t)tight || g[REG_RIP] >= (greg_t)tight_out)
-		return; /* not there yet */
+	if (g[REG_RIP] <= (greg_t)tight || g[REG_RIP] >= (greg_t)tight_out)
+		return; /* not there yet, or rdx is not the stack yet */
 	n++;
 	g[REG_RIP] = (greg_t)tight_out;
 }

@@ -16,7 +16,7 @@ static void handler(int sig)
 
 int main(void)
 {
-	struct timespec soon = {0, 2000000}, zero = {0, 0}, ten = {10, 0};
+	struct timespec soon = {0, 2000000}, zero = {0, 0}, ages = {100, 0};
 	struct itimerval t = {{0, 4000}, {0, 4000}}, never = {{0}};
 	siginfo_t info;
 	sigset_t set, now;
@@ -48,7 +48,7 @@ int main(void)
 	SAME(n, 0); /* no handler ran */
 	signal(SIGALRM, handler);
 	setitimer(ITIMER_REAL, &t, NULL);
-	SAME(sigtimedwait(&set, &info, &ten), -1);
+	SAME(sigtimedwait(&set, &info, &ages), -1);
 	SAME(errno, EINTR);
 	setitimer(ITIMER_REAL, &never, NULL);
 	CHECK(n > 0);

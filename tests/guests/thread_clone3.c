@@ -29,7 +29,7 @@ int main(void)
 			_exit(22);
 		MUST(pid > 0 && pidfd >= 0);
 		p = (struct pollfd){.fd = pidfd, .events = POLLIN};
-		SAME(poll(&p, 1, 5000), 1);
+		SAME(poll(&p, 1, 100000), 1);
 		siginfo_t info;
 		MUST(waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) == 0);
 		SAME(info.si_status, 22);
