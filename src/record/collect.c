@@ -203,29 +203,6 @@ void tape_note(struct vcpu *v, unsigned why, uint64_t pc, const void *info)
 		memcpy(t->info, info, sizeof t->info);
 }
 
-void tape_ready(struct vcpu *v)
-{
-	struct tape *t = v->tape;
-
-	if (t->born)
-		put_start(v);
-	if (t->pending & IS_PENDING) {
-		unsigned why = t->pending & 0xff;
-
-		t->pending = 0;
-		put_state(v, t->pending_count, t->pending_pc,
-			  why | WIRE_STATE_XSTATE);
-	}
-	if (until_key(v) == 0) {
-		put_key(v);
-		clear_shadow(v);
-	}
-	if (v->epoch <
-	    __atomic_load_n(&v->engine->tapes->changed, __ATOMIC_ACQUIRE))
-		put_epoch(v);
-	vcpu_set_budget(v, until_key(v));
-}
-
 /* -- What memory held
  * ----------------------------------------------------------------- */
 
@@ -258,6 +235,62 @@ static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
 	at = put_position(t, at, vcpu_count(v), pc);
 	at = put_bytes(at, &index, sizeof index);
 	put_end(&t->ring, put_bytes(at, bytes, len));
+}
+
+/* Memory as it is now, from an address on; what the shadow has of it, too. */
+static void put_memory(struct vcpu *v, uint64_t pc, uint64_t address,
+		       uint64_t left)
+{
+	enum { PIECE = 16384 };
+
+	while (left > 0) {
+		uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+		uint64_t room = WIRE_SHADOW_SIZE - index;
+		uint32_t len = left < PIECE ? (uint32_t)left : PIECE;
+		uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
+
+		if (len > room) /* the index begins again at 0 */
+			len = (uint32_t)room;
+		if (guest_copy(shadow, (const void *)address, len) != 0)
+			return;
+		put_raw(v, pc, index, shadow, len);
+		address += len;
+		left -= len;
+	}
+}
+
+/* What the kernel has put on the stack for a handler: without it nobody could
+ * tell who was interrupted. Extended registers are not told. */
+static void put_frame(struct vcpu *v)
+{
+	enum { RETURN = 8, CONTEXT = 304, INFO = 128 };
+
+	put_memory(v, v->pc, v->gpr[4], RETURN + CONTEXT + INFO);
+}
+
+void tape_ready(struct vcpu *v)
+{
+	struct tape *t = v->tape;
+
+	if (t->born)
+		put_start(v);
+	if (t->pending & IS_PENDING) {
+		unsigned why = t->pending & 0xff;
+
+		t->pending = 0;
+		put_state(v, t->pending_count, t->pending_pc,
+			  why | WIRE_STATE_XSTATE);
+		if (why & WIRE_STATE_SIGNAL)
+			put_frame(v);
+	}
+	if (until_key(v) == 0) {
+		put_key(v);
+		clear_shadow(v);
+	}
+	if (v->epoch <
+	    __atomic_load_n(&v->engine->tapes->changed, __ATOMIC_ACQUIRE))
+		put_epoch(v);
+	vcpu_set_budget(v, until_key(v));
 }
 
 /* -- Instructions that were looked at -------------------------------------- */
@@ -330,26 +363,11 @@ void tape_state(struct vcpu *v)
 static void put_input(struct vcpu *v, int64_t nr, int64_t answer)
 {
 	enum { NR_READ = 0, NR_PREAD = 17, NR_RECVFROM = 45, LEAST = 64 };
-	enum { PIECE = 16384, SYSCALL = 2 };
-	uint64_t address = v->gpr[6], left = (uint64_t)answer;
+	enum { SYSCALL = 2 };
 
-	if ((nr != NR_READ && nr != NR_PREAD && nr != NR_RECVFROM) ||
-	    answer < LEAST || left > v->gpr[2])
-		return;
-	while (left > 0) {
-		uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
-		uint64_t room = WIRE_SHADOW_SIZE - index;
-		uint32_t len = left < PIECE ? (uint32_t)left : PIECE;
-		uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
-
-		if (len > room) /* the index begins again at 0 */
-			len = (uint32_t)room;
-		if (guest_copy(shadow, (const void *)address, len) != 0)
-			return;
-		put_raw(v, v->pc + SYSCALL, index, shadow, len);
-		address += len;
-		left -= len;
-	}
+	if ((nr == NR_READ || nr == NR_PREAD || nr == NR_RECVFROM) &&
+	    answer >= LEAST && (uint64_t)answer <= v->gpr[2])
+		put_memory(v, v->pc + SYSCALL, v->gpr[6], (uint64_t)answer);
 }
 
 void tape_calling(struct vcpu *v)
