@@ -87,6 +87,8 @@ struct hark_module {
 	const char *path;
 	const char *build_id; /* hexadecimal; "": none */
 	const char *debug_of; /* debug information of this path; "": no */
+	int is_source;	      /* a source file, no file that was mapped */
+	const char *dir;      /* of it: compiled in this directory; "": no */
 	uint64_t len;
 };
 unsigned hark_n_modules(const struct hark_recording *r);

@@ -8,7 +8,9 @@
  * it for itself. */
 #include "cli/commands.h"
 
+#include "base/fmt.h"
 #include "cli/journey.h"
+#include "gdb/bundle.h"
 #include "gdb/init.h"
 #include "gdb/listen.h"
 #include "gdb/server.h"
@@ -156,6 +158,23 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Sources of the recording, for gdb; without them it looks elsewhere. */
+static void unpack(struct journey *t, const struct listener *l, char *dir,
+		   size_t size)
+{
+	struct hark_err err = {0};
+	int rc;
+
+	fmt_text(dir, size, "%s/sources", listener_dir(l));
+	rc = bundle_unpack(journey_recording(t), dir, &err);
+	if (rc < 0)
+		say_error("%s", err.text);
+	if (rc <= 0)
+		dir[0] = '\0';
+	else
+		setenv("HARK_BACK_SOURCES", dir, 1);
+}
+
 static int serve(struct journey *t, struct listener *l, char **options)
 {
 	pid_t pid;
@@ -191,6 +210,7 @@ int cmd_back(const struct cli_args *args)
 	struct hark_err err = {0};
 	struct listener *l = NULL;
 	struct journey *t = NULL;
+	char sources[256] = "";
 	int status = journey_parse(args, "back", &wish);
 
 	if (status != CLI_OK)
@@ -198,8 +218,12 @@ int cmd_back(const struct cli_args *args)
 	status = journey_open(&wish, &interrupted, &t);
 	if (status == CLI_OK && listener_open(NULL, &l, &err) < 0)
 		status = cli_fail(&err);
-	if (status == CLI_OK)
+	if (status == CLI_OK) {
+		unpack(t, l, sources, sizeof sources);
 		status = serve(t, l, wish.rest);
+		if (sources[0] != '\0')
+			bundle_remove(sources);
+	}
 	listener_close(l);
 	journey_close(t);
 	journey_forget(&wish);

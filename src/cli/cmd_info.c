@@ -217,6 +217,33 @@ static void list_json(struct json *j, const struct recording *r)
 	json_end(j);
 }
 
+/* Source files are counted apart. */
+static unsigned count_sources(const struct recording *r, uint64_t *bytes)
+{
+	unsigned n = 0;
+
+	*bytes = 0;
+	for (unsigned i = 0; i < recording_n_modules(r); i++) {
+		const struct recording_module *m = recording_module(r, i);
+
+		if (strcmp(m->kind, "source") != 0)
+			continue;
+		n++;
+		*bytes += m->size;
+	}
+	return n;
+}
+
+static void modules_json(struct json *j, const struct recording *r)
+{
+	uint64_t bytes;
+	unsigned sources = count_sources(r, &bytes);
+
+	json_number(j, "modules", recording_n_modules(r) - sources);
+	json_number(j, "sources", sources);
+	json_number(j, "source_bytes", bytes);
+}
+
 /* r: NULL if it is no recording. */
 static void print_json(const struct facts *f, const struct recording *r)
 {
@@ -236,7 +263,7 @@ static void print_json(const struct facts *f, const struct recording *r)
 	if (r != NULL) {
 		json_number(&j, "thread_bytes", f->thread_bytes);
 		json_number(&j, "code_bytes", f->code_bytes);
-		json_number(&j, "modules", recording_n_modules(r));
+		modules_json(&j, r);
 		list_json(&j, r);
 	}
 	json_end(&j);
@@ -255,12 +282,23 @@ static void print_number(const char *label, uint64_t n)
 	printf("%-12s %lu\n", label, (unsigned long)n);
 }
 
+static void print_modules(const struct recording *r)
+{
+	uint64_t bytes;
+	unsigned sources = count_sources(r, &bytes);
+
+	print_number("modules", recording_n_modules(r) - sources);
+	if (sources > 0)
+		printf("%-12s %u, %lu bytes\n", "sources", sources,
+		       (unsigned long)bytes);
+}
+
 static void print_recording(const struct facts *f, const struct recording *r)
 {
 	const char *text;
 
 	print_number("key frames", f->key_frames);
-	print_number("modules", recording_n_modules(r));
+	print_modules(r);
 	print_cpu(r);
 	if (f->is_counted) {
 		print_number("instructions", f->instructions);

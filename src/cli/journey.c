@@ -174,6 +174,11 @@ struct gdb *journey_gdb(struct journey *t)
 	return t->gdb;
 }
 
+struct hark_recording *journey_recording(struct journey *t)
+{
+	return t->recording;
+}
+
 const char *journey_title(const struct journey *t)
 {
 	return t->title;

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 struct gdb;
+struct hark_recording;
 struct journey;
 
 struct journey_wish {
@@ -32,6 +33,7 @@ int journey_open(const struct journey_wish *wish,
 void journey_close(struct journey *t);
 
 struct gdb *journey_gdb(struct journey *t);
+struct hark_recording *journey_recording(struct journey *t);
 /* A line about what is seen. */
 const char *journey_title(const struct journey *t);
 

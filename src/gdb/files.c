@@ -57,7 +57,8 @@ static int fits(const struct hark_module *m, const char *path)
 
 	if (strcmp(m->path, path) == 0)
 		return 3;
-	if (m->debug_of[0] != '\0' || strstr(name, ".so") == NULL)
+	if (m->debug_of[0] != '\0' || m->is_source ||
+	    strstr(name, ".so") == NULL)
 		return 0;
 	if (strcmp(has, name) == 0)
 		return 2;

@@ -306,6 +306,30 @@ class Record(Command):
                            "reverse-continue and seek go back in it.")
 
 
+# -- Sources from the recording --
+
+
+def quoted(path):
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def use_sources():
+    """Each directory that has some is looked for where they were unpacked;
+    the longest path comes first, for gdb takes the first that fits."""
+    where = os.environ.get("HARK_BACK_SOURCES")
+    if not where:
+        return
+    with open(where + "/rules", encoding="utf-8",
+              errors="surrogateescape") as f:
+        rules = set(f.read().splitlines())
+    for path in sorted(rules, key=len, reverse=True):
+        try:
+            gdb.execute(f"set substitute-path {quoted(path)} "
+                        f"{quoted(where + '/files' + path)}")
+        except (gdb.error, UnicodeError):
+            pass  # a name that gdb's Python cannot say
+
+
 # -- What gdb loads by itself only for files of this machine --
 
 printers = set()
@@ -381,6 +405,7 @@ def begin():
     InfoCheckpoints("info checkpoints")
     DeleteCheckpoint("delete checkpoint")
     define_hooks()
+    use_sources()
     gdb.events.new_objfile.connect(load_printers)
     print(os.environ.get("HARK_BACK_TITLE", "hark"))
     # gdb says itself where it is; what it captures is how it gets its files.

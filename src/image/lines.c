@@ -293,3 +293,39 @@ int lines_next(struct image_file *f, const char *file, uint32_t line,
 	*out = s.next;
 	return 0;
 }
+
+/* -- Files -- */
+
+static int visit_files(struct dw_unit *u,
+		       int (*visit)(void *ctx, const char *path,
+				    const char *dir),
+		       void *ctx)
+{
+	struct dw_lines *l = dw_lines_read(u, u->lines_at, false, NULL);
+	int rc = 0;
+
+	for (size_t i = 0; l != NULL && i < l->files.n && rc == 0; i++) {
+		const char *path = dw_path(u, l, i);
+
+		if (path != NULL)
+			rc = visit(ctx, path, dw_dir(u));
+	}
+	if (l != NULL)
+		dw_lines_free(u->d, l);
+	return rc;
+}
+
+int lines_files(struct image_file *f,
+		int (*visit)(void *ctx, const char *path, const char *dir),
+		void *ctx, struct hark_err *err)
+{
+	struct dw *d = begin(f, err);
+	int rc = 0;
+
+	if (d == NULL)
+		return -1;
+	for (size_t i = 0; i < d->units.n && rc == 0; i++)
+		if (d->units.at[i].has_lines)
+			rc = visit_files(&d->units.at[i], visit, ctx);
+	return rc;
+}

@@ -40,6 +40,13 @@ int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 int lines_sites(struct image_file *f, const char *file, uint32_t line,
 		int (*visit)(void *ctx, uint64_t addr), void *ctx,
 		struct hark_err *err);
+/* Calls visit with the path of each file that has lines, and the directory that
+ * it was compiled in (NULL: not known), once a unit that names it. Not 0 from
+ * it ends it, and is returned. */
+int lines_files(struct image_file *f,
+		int (*visit)(void *ctx, const char *path, const char *dir),
+		void *ctx, struct hark_err *err);
+
 /* The first line from this one on that has code: where a debugger would put
  * what it was asked to put here. */
 int lines_next(struct image_file *f, const char *file, uint32_t line,

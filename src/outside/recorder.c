@@ -280,6 +280,8 @@ static void end_all(struct recorder *r)
 		end_source(r->sources[r->n - 1]);
 		free_source(r->sources[--r->n]);
 	}
+	if (r->plan.bundle_debug)
+		recorder_put_sources(r);
 	recorder_put_end(r);
 	pthread_mutex_unlock(&r->lock);
 	press_wait(r->press, 0);

@@ -69,8 +69,11 @@ static uint32_t add_module(struct recorder *r, const struct module_id *id)
 void recorder_free_modules(struct recorder *r)
 {
 	image_free(r->image);
+	free(r->bundled);
 	free(r->modules);
 	r->image = NULL;
+	r->bundled = NULL;
+	r->n_bundled = r->room_bundled = 0;
 	r->modules = NULL;
 	r->n_modules = r->room_modules = 0;
 }
@@ -123,6 +126,7 @@ static int open_mapped(uint32_t pid, const struct wire_rec_map *m,
 
 struct module {
 	const char *path, *kind; /* borrowed */
+	const char *dir;	 /* borrowed: of a source; NULL: none */
 	uint32_t of;		 /* debug information: of this module */
 	struct module_id id;
 	const uint8_t *build_id; /* borrowed */
@@ -148,6 +152,8 @@ static void put_words(struct recorder *r, uint32_t number,
 		file_text_add(&t, "build_id", hex);
 	if (m->of != 0)
 		file_text_number(&t, "of", m->of);
+	if (m->dir != NULL && m->dir[0] != '\0')
+		file_text_add(&t, "dir", m->dir);
 	file_text_number(&t, "dev", (int64_t)m->id.dev);
 	file_text_number(&t, "ino", (int64_t)m->id.ino);
 	file_text_number(&t, "mtime_ns", (int64_t)m->id.mtime_ns);
@@ -241,6 +247,21 @@ static uint32_t put_new(struct recorder *r, int fd, struct module *m)
 	return number;
 }
 
+void recorder_put_source(struct recorder *r, int fd, const struct stat *st,
+			 const char *path, const char *dir)
+{
+	const struct module m = {
+	    .path = path, .kind = "source", .dir = dir, .id = id_of(st)};
+	uint32_t number = add_module(r, &m.id);
+
+	if (number == 0) {
+		r->lost++;
+		return;
+	}
+	put_words(r, number, &m, 1);
+	put_file(r, number, fd, m.id.size);
+}
+
 /* What is known of a program beside it. */
 static void put_debug(struct recorder *r, struct image_file *f,
 		      const struct module *of, uint32_t number)
@@ -289,8 +310,10 @@ static void put_mapped(struct recorder *r, uint32_t pid,
 		if (f != NULL)
 			m.build_id = image_file_id(f, &m.build_id_len);
 		number = put_new(r, fd, &m);
-		if (r->plan.bundle_debug && f != NULL && number != 0)
+		if (r->plan.bundle_debug && f != NULL && number != 0) {
 			put_debug(r, f, &m, number);
+			recorder_note_debug(r, f);
+		}
 	}
 	close(fd);
 }

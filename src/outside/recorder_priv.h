@@ -76,6 +76,8 @@ struct recorder {
 	struct module_id *modules; /* owned: that are in the file */
 	uint32_t n_modules, room_modules;
 	struct image *image; /* owned: their build-ids; NULL: none yet */
+	struct image_file **bundled; /* owned: whose sources are wanted */
+	uint32_t n_bundled, room_bundled;
 };
 
 /* Which file a module is of. */
@@ -132,5 +134,17 @@ struct press_job *recorder_read_maps(struct recorder *r, pid_t pid);
 /* A process has mapped a file. With the lock. */
 void recorder_see_map(struct recorder *r, uint32_t pid, const uint8_t *record);
 void recorder_free_modules(struct recorder *r);
+/* An open source file, by its path and the directory of its unit ("": none). */
+struct stat;
+void recorder_put_source(struct recorder *r, int fd, const struct stat *st,
+			 const char *path, const char *dir);
+
+/* -- recorder_bundle.c: source files -- */
+
+struct image_file;
+/* Its sources are wanted, too. */
+void recorder_note_debug(struct recorder *r, struct image_file *f);
+/* At the end: they go to the recording. */
+void recorder_put_sources(struct recorder *r);
 
 #endif

@@ -93,13 +93,14 @@ int recording_cpu_missing(const struct recording *r, char *out, size_t size);
 /* The same, of things without which there is no replay here at all. */
 int recording_cpu_refuses(const struct recording *r, char *out, size_t size);
 
-/* A file of code (or the vdso, or debug information) that is in the recording,
- * or would be if it could have been read. */
+/* A file of code (or the vdso, debug information, a source file) that is in the
+ * recording, or would be if it could have been read. */
 struct recording_module {
 	uint32_t number;
 	uint32_t of;	      /* debug information: of this one; else 0 */
 	const char *path;     /* as its process saw it */
-	const char *kind;     /* file, vdso, debug */
+	const char *kind;     /* file, vdso, debug, source */
+	const char *dir;      /* of a source: compiled in it; "": not known */
 	const char *build_id; /* in hexadecimal; "": none */
 	uint64_t dev, ino, mtime_ns;
 	uint64_t size; /* of its bytes; 0: they are not there */

@@ -31,6 +31,8 @@ static void take_line(struct recording_module *m, const struct line *l)
 		m->path = l->value;
 	else if (strcmp(l->key, "kind") == 0)
 		m->kind = l->value;
+	else if (strcmp(l->key, "dir") == 0)
+		m->dir = l->value;
 	else if (strcmp(l->key, "build_id") == 0)
 		m->build_id = l->value;
 	else if (strcmp(l->key, "of") == 0)
@@ -65,6 +67,7 @@ static int list_modules(struct recording *r)
 		m->told = (struct recording_module){.number = c->thread,
 						    .path = "",
 						    .kind = "",
+						    .dir = "",
 						    .build_id = ""};
 		r->n_modules++;
 	}

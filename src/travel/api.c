@@ -77,6 +77,8 @@ static int describe(struct hark_recording *r)
 		    .path = m->path,
 		    .build_id = m->build_id,
 		    .debug_of = "",
+		    .is_source = strcmp(m->kind, "source") == 0,
+		    .dir = m->dir,
 		    .len = m->size,
 		};
 		for (unsigned k = 0; m->of != 0 && k < modules; k++)

@@ -129,6 +129,46 @@ static int count(void *ctx, uint64_t addr)
 	return 0;
 }
 
+struct named {
+	size_t n;
+	int has_dir;
+};
+
+static int see_file(void *ctx, const char *path, const char *dir)
+{
+	static const char name[] = "tests/unit/image_lines_test.c";
+	struct named *s = ctx;
+	size_t len = strlen(path);
+
+	if (len < sizeof name ||
+	    strcmp(path + len + 1 - sizeof name, name) != 0)
+		return 0;
+	s->n++;
+	s->has_dir |= dir != NULL && dir[0] == '/';
+	return 0;
+}
+
+static int stop_at_once(void *ctx, const char *path, const char *dir)
+{
+	(void)path;
+	(void)dir;
+	++*(int *)ctx;
+	return 7;
+}
+
+START_TEST(all_files_are_listed)
+{
+	struct named s = {0};
+	int n = 0;
+
+	ck_assert_int_eq(lines_files(self, see_file, &s, NULL), 0);
+	ck_assert_uint_ge(s.n, 1);
+	ck_assert(s.has_dir);
+	ck_assert_int_eq(lines_files(self, stop_at_once, &n, NULL), 7);
+	ck_assert_int_eq(n, 1);
+}
+END_TEST
+
 START_TEST(files_are_named_by_their_last_parts)
 {
 	struct site s = {0};
@@ -374,6 +414,7 @@ Suite *image_lines_suite(void)
 	tcase_add_test(t, inlined_calls_are_told_outermost_first);
 	tcase_add_test(t, a_short_answer_keeps_the_inner_frames);
 	tcase_add_test(t, what_is_nowhere_is_not_found);
+	tcase_add_test(t, all_files_are_listed);
 	tcase_add_test(t, files_are_named_by_their_last_parts);
 	tcase_add_test(t, every_line_of_these_files_is_libdws);
 	suite_add_tcase(s, t);
