@@ -40,10 +40,19 @@ struct gdb_file {
 	struct doc doc; /* what was made up for it */
 };
 
+struct gdb_library {
+	char *path; /* owned */
+	uint64_t start, end, bias, dynamic;
+	struct hark_position seen; /* the latest moment at which it was */
+	bool is_mapped;		   /* at the moment of the last list */
+};
+
 struct gdb_bytes {
 	uint8_t *bytes; /* owned; NULL: not read yet */
 	size_t len;
 };
+
+typedef void gdb_writer(struct gdb *g, struct doc *out); /* of a document */
 
 struct gdb_stop; /* a breakpoint or watchpoint: stops.c */
 
@@ -85,12 +94,13 @@ struct gdb {
 
 	struct regs regs;
 	struct hark_registers registers;
-	struct gdb_stop *stops; /* owned list */
-	unsigned n_asked;	/* conditions */
+	struct gdb_stop *stops;	  /* owned list */
+	uint64_t n_asked, n_held; /* conditions */
 	uint32_t call_stops[64], signal_stops[GDB_SIGNALS];
 	unsigned n_call_stops;
 	unsigned thread_next; /* of qsThreadInfo */
 	struct doc doc;	      /* of the last qXfer */
+	gdb_writer *doc_of;   /* who wrote it */
 	struct gdb_file files[GDB_FILES_MAX];
 	struct gdb_bytes *modules; /* owned; one each */
 	struct gdb_maps {
@@ -100,6 +110,8 @@ struct gdb {
 		bool is_valid;
 	} maps;
 	unsigned n_modules;
+	struct gdb_library *libraries; /* owned: that were seen so far */
+	unsigned n_libraries;
 };
 
 typedef void gdb_handler(struct gdb *g, struct words *w);
@@ -143,8 +155,9 @@ gdb_handler on_memory, on_region, on_search, on_crc;
 /* layout.c */
 struct gdb_elf {			    /* an ELF file where it is mapped */
 	const struct hark_mapping *mapping; /* of its first byte */
-	uint64_t bias, phdr, entry, dynamic;  /* run-time addresses; 0: none */
-	uint64_t code;			      /* the first that is executable */
+	uint64_t bias, phdr, entry, dynamic; /* run-time addresses; 0: none */
+	uint64_t code;			     /* the first that is executable */
+	uint64_t end;
 	uint64_t dynamic_offset, dynamic_len; /* in the file */
 	unsigned n_phdr;
 	char interp[256];
@@ -171,6 +184,7 @@ int gdb_read_fixed(struct gdb *g, uint64_t address, size_t len, uint8_t *out);
 
 /* libraries.c */
 void gdb_libraries_xml(struct gdb *g, struct doc *out);
+void gdb_libraries_forget(struct gdb *g);
 gdb_handler on_tls;
 
 /* proc.c: files of /proc that the recording can tell; -1: not this one */

@@ -133,6 +133,8 @@ static void see_segment(const struct gdb_bytes *b, const Elf64_Phdr *p,
 		read_interp(b, p, e->interp, sizeof e->interp);
 		return;
 	case PT_LOAD:
+		if (e->bias + p->p_vaddr + p->p_memsz > e->end)
+			e->end = e->bias + p->p_vaddr + p->p_memsz;
 		if (p->p_flags & PF_X && e->code == 0)
 			e->code = e->bias + p->p_vaddr;
 		return;

@@ -6,6 +6,10 @@
  * mappings cannot tell. Where gdb wants to know where an entry of that list is,
  * it is told where the library begins, which it can tell apart as well.
  *
+ * A library that was seen at a later moment stays in the list at earlier ones:
+ * where it will be is certain. So breakpoints in it stay what they are on the
+ * way to the start and back, and gdb need not read it again.
+ *
  * A thread's data of a module is found through its dtv, as glibc
  * lays it out; which number a module has there, glibc itself tells debuggers
  * by a symbol. */
@@ -15,27 +19,12 @@
 #include "image/symbols.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LIBRARIES_MAX = 10000 };
 
-static void put_library(struct doc *out, const struct gdb_elf *e)
-{
-	doc_text(out, "<library name=\"");
-	doc_quoted(out, e->mapping->path);
-	doc_text(out,
-		 "\" lm=\"0x%llx\" l_addr=\"0x%llx\" l_ld=\"0x%llx\" "
-		 "lmid=\"0x0\"/>",
-		 (unsigned long long)e->mapping->start,
-		 (unsigned long long)e->bias, (unsigned long long)e->dynamic);
-}
-
-static bool is_interp(const char *interp, const char *path)
-{
-	const char *a = strrchr(interp, '/'), *b = strrchr(path, '/');
-
-	return a != NULL && b != NULL && strcmp(a, b) == 0;
-}
+/* -- What is mapped now -- */
 
 /* Is it mapped to be executed, or just to be read? */
 static bool is_library(struct gdb *g, const struct hark_mapping *m,
@@ -51,37 +40,138 @@ static bool is_library(struct gdb *g, const struct hark_mapping *m,
 	       strcmp(code->path, m->path) == 0;
 }
 
-/* In the order in which they were mapped, mostly: downwards. The dynamic linker
- * itself, which came first, is its own list's last. */
-void gdb_libraries_xml(struct gdb *g, struct doc *out)
+static struct gdb_library *find_seen(struct gdb *g, const char *path,
+				     uint64_t start)
 {
+	for (unsigned i = 0; i < g->n_libraries; i++)
+		if (g->libraries[i].start == start &&
+		    strcmp(g->libraries[i].path, path) == 0)
+			return &g->libraries[i];
+	return NULL;
+}
+
+static struct gdb_library *add_seen(struct gdb *g, const struct gdb_elf *e)
+{
+	struct gdb_library *more, *l;
+	char *path;
+
+	if (g->n_libraries == LIBRARIES_MAX)
+		return NULL;
+	more = reallocarray(g->libraries, g->n_libraries + 1, sizeof *more);
+	if (more == NULL)
+		return NULL;
+	g->libraries = more;
+	path = strdup(e->mapping->path);
+	if (path == NULL)
+		return NULL;
+	l = &more[g->n_libraries++];
+	*l = (struct gdb_library){.path = path,
+				  .start = e->mapping->start,
+				  .end = e->end,
+				  .bias = e->bias,
+				  .dynamic = e->dynamic,
+				  .seen = g->api->f_where(g->t)};
+	return l;
+}
+
+/* Those of this moment are marked. In the order in which they were mapped,
+ * mostly: downwards. */
+static void see_mapped(struct gdb *g)
+{
+	struct hark_position now = g->api->f_where(g->t);
 	const char *program = gdb_program(g);
 	const struct hark_mapping *m;
-	struct gdb_elf e, self, main = {0};
-	bool has_self = false;
+	struct gdb_elf e;
 	unsigned n;
 
+	for (unsigned i = 0; i < g->n_libraries; i++)
+		g->libraries[i].is_mapped = false;
 	if (gdb_mappings(g, &m, &n) < 0)
-		n = 0;
+		return;
+	for (unsigned i = n; i-- > 0;) {
+		struct gdb_library *l;
+
+		if (strcmp(m[i].path, program) == 0 ||
+		    !is_library(g, &m[i], &e))
+			continue;
+		l = find_seen(g, m[i].path, m[i].start);
+		if (l == NULL)
+			l = add_seen(g, &e);
+		if (l == NULL)
+			continue;
+		l->is_mapped = true;
+		if (g->api->f_position_compare(g->t, &now, &l->seen) > 0)
+			l->seen = now;
+	}
+}
+
+/* -- What will be -- */
+
+/* At an earlier moment it will be mapped, if nothing is in its place. */
+static bool is_listed(struct gdb *g, const struct gdb_library *l)
+{
+	struct hark_position now = g->api->f_where(g->t);
+	const struct hark_mapping *m;
+	unsigned n;
+
+	if (l->is_mapped)
+		return true;
+	if (g->api->f_position_compare(g->t, &now, &l->seen) >= 0 ||
+	    gdb_mappings(g, &m, &n) < 0)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (m[i].start < l->end && l->start < m[i].end)
+			return false;
+	return true;
+}
+
+static void put_library(struct doc *out, const struct gdb_library *l)
+{
+	doc_text(out, "<library name=\"");
+	doc_quoted(out, l->path);
+	doc_text(out,
+		 "\" lm=\"0x%llx\" l_addr=\"0x%llx\" l_ld=\"0x%llx\" "
+		 "lmid=\"0x0\"/>",
+		 (unsigned long long)l->start, (unsigned long long)l->bias,
+		 (unsigned long long)l->dynamic);
+}
+
+static bool is_interp(const char *interp, const char *path)
+{
+	const char *a = strrchr(interp, '/'), *b = strrchr(path, '/');
+
+	return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* The dynamic linker itself, which came first, is its own list's last. */
+void gdb_libraries_xml(struct gdb *g, struct doc *out)
+{
+	struct gdb_elf main = {0};
+
+	see_mapped(g);
 	doc_text(out, "<library-list-svr4 version=\"1.0\"");
 	if (gdb_elf_main(g, &main) == 0)
 		doc_text(out, " main-lm=\"0x%llx\"",
 			 (unsigned long long)main.mapping->start);
 	doc_text(out, ">");
-	for (unsigned i = n; i-- > 0;) {
-		if (strcmp(m[i].path, program) == 0 ||
-		    !is_library(g, &m[i], &e))
-			continue;
-		if (!has_self && is_interp(main.interp, m[i].path)) {
-			has_self = true;
-			self = e;
-		} else {
-			put_library(out, &e);
+	for (int last = 0; last < 2; last++)
+		for (unsigned i = 0; i < g->n_libraries; i++) {
+			const struct gdb_library *l = &g->libraries[i];
+
+			if (is_interp(main.interp, l->path) == last &&
+			    is_listed(g, l))
+				put_library(out, l);
 		}
-	}
-	if (has_self)
-		put_library(out, &self);
 	doc_text(out, "</library-list-svr4>");
+}
+
+void gdb_libraries_forget(struct gdb *g)
+{
+	for (unsigned i = 0; i < g->n_libraries; i++)
+		free(g->libraries[i].path);
+	free(g->libraries);
+	g->libraries = NULL;
+	g->n_libraries = 0;
 }
 
 /* -- Thread-local data -- */

@@ -219,6 +219,14 @@ static void do_known(const struct command *c)
 	doc_text(c->out, "\n");
 }
 
+/* Each that did not hold has saved the client a stop. */
+static void do_conditions(const struct command *c)
+{
+	doc_text(c->out, "evaluated %llu, held %llu\n",
+		 (unsigned long long)c->g->n_asked,
+		 (unsigned long long)c->g->n_held);
+}
+
 /* So that a client that gave up an answer can find its feet again. */
 static void do_echo(const struct command *c)
 {
@@ -244,6 +252,8 @@ static const struct {
     {"unknown", do_unknown,
      "unknown error|mark|zero: how bytes read that are not known (mark: as '?' "
      "among known ones)"},
+    {"conditions", do_conditions,
+     "conditions: how often some were evaluated here, and held"},
     {"progress", do_progress, "progress on|off: say how far a search is"},
     {"echo", do_echo, "echo WORD: says it"},
     {"help", do_help, "help: this"},

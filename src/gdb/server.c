@@ -198,6 +198,7 @@ static void greet(struct gdb *g, int fd)
 	g->multiprocess = g->shows_progress = false;
 	g->unknown = GDB_UNKNOWN_ERROR;
 	g->is_away = false;
+	g->n_asked = g->n_held = 0;
 	g->bytes_at = g->bytes_end = 0;
 	packet_reader_init(&g->in);
 	packet_clear(&g->out);
@@ -301,6 +302,7 @@ int gdb_open_process(struct gdb *g, uint32_t number, const char *at,
 		g->api->f_position_text(&here, was, sizeof was);
 		gdb_stops_clear(g);
 		gdb_maps_free(g);
+		gdb_libraries_forget(g);
 		g->api->f_timeline_close(g->t);
 		g->t = NULL;
 	}
@@ -356,6 +358,7 @@ void gdb_free(struct gdb *g)
 	for (unsigned i = 0; i < g->n_modules; i++)
 		free(g->modules[i].bytes);
 	free(g->modules);
+	gdb_libraries_forget(g);
 	doc_free(&g->doc);
 	free(g);
 }

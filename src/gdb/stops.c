@@ -97,6 +97,7 @@ static int condition(void *ctx, struct hark_timeline *t)
 		return 1;
 	s->g->t = t;
 	is_met = holds(s);
+	s->g->n_held += is_met != 0;
 	s->g->t = usual;
 	return is_met;
 }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-typedef void writer(struct gdb *g, struct doc *out);
-
 static void put_features(struct gdb *g, struct doc *out)
 {
 	regs_describe(&g->regs, out);
@@ -26,7 +24,7 @@ static void put_siginfo(struct gdb *g, struct doc *out)
 
 static const struct {
 	const char *name;
-	writer *f;
+	gdb_writer *f;
 	bool needs_program; /* is refused while there is none */
 } documents[] = {
     {":features:read:target.xml:", put_features, false},
@@ -38,7 +36,7 @@ static const struct {
 };
 
 /* ...:OFFSET,LENGTH */
-static void send_piece(struct gdb *g, struct words *w, writer *f)
+static void send_piece(struct gdb *g, struct words *w, gdb_writer *f)
 {
 	uint64_t offset, len;
 	size_t left, done;
@@ -48,8 +46,10 @@ static void send_piece(struct gdb *g, struct words *w, writer *f)
 		gdb_fail(g, GDB_EINVAL);
 		return;
 	}
-	if (offset == 0) {
+	/* gdb reads what it needs of a siginfo, wherever that begins. */
+	if (offset == 0 || g->doc_of != f || f == put_siginfo) {
 		doc_clear(&g->doc);
+		g->doc_of = f;
 		f(g, &g->doc);
 		if (g->doc.is_short) {
 			gdb_fail(g, GDB_ENOMEM);

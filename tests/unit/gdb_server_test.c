@@ -628,6 +628,17 @@ START_TEST(gdb_proc_is_told)
 }
 END_TEST
 
+START_TEST(gdb_documents_may_begin_anywhere)
+{
+	begin(NULL);
+	HAS("qXfer:threads:read::0,1000", "</threads>");
+	IS("qXfer:siginfo:read::1,1", "m"); /* a 0 */
+	ck_assert_uint_eq(gdb_answer(g, "qXfer:siginfo:read::1,1", 23)->len, 2);
+	HAS("qXfer:threads:read::5,1000", " version");
+	IS("qXfer:siginfo:read::80,1", "l");
+}
+END_TEST
+
 START_TEST(gdb_documents_come_in_pieces)
 {
 	char whole[65536], body[64];
@@ -798,6 +809,7 @@ static TCase *state_case(void)
 	tcase_add_test(t, gdb_no_more_files_are_open_than_there_is_room_for);
 	tcase_add_test(t, gdb_proc_is_told);
 	tcase_add_test(t, gdb_documents_come_in_pieces);
+	tcase_add_test(t, gdb_documents_may_begin_anywhere);
 	return t;
 }
 
