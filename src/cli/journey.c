@@ -6,6 +6,7 @@
 #include "gdb/server.h"
 #include "outside/shelf.h"
 #include "present/say.h"
+#include "present/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,6 +91,7 @@ static const struct hark_process *choose(struct hark_recording *r,
 static int say_processes(struct hark_recording *r, const char *text)
 {
 	enum { SHOWN = 20 };
+	char plain[400];
 
 	if (hark_n_processes(r) == 0) {
 		say_error("there is no process in this recording");
@@ -99,7 +101,9 @@ static int say_processes(struct hark_recording *r, const char *text)
 	for (unsigned i = 0; i < hark_n_processes(r) && i < SHOWN; i++) {
 		const struct hark_process *p = hark_process(r, i);
 
-		say_error("%u, pid %u: %s", p->number, p->pid, p->command);
+		text_escape(p->command, strlen(p->command), plain,
+			    sizeof plain);
+		say_error("%u, pid %u: %s", p->number, p->pid, plain);
 	}
 	if (hark_n_processes(r) > SHOWN)
 		say_error("and %u more", hark_n_processes(r) - SHOWN);
@@ -117,6 +121,7 @@ static int open_gdb(struct journey *t, const struct journey_wish *wish,
 	    .recording = t->recording,
 	    .at = journey_value(wish, "at"),
 	};
+	char plain[400];
 
 	if (p == NULL)
 		return say_processes(t->recording, text);
@@ -124,7 +129,8 @@ static int open_gdb(struct journey *t, const struct journey_wish *wish,
 	g.interrupt = interrupt;
 	if (gdb_new(&g, &t->gdb, &err) < 0)
 		return fail(&err);
-	fmt_text(t->title, sizeof t->title, "hark: %s, pid %u%s%s", p->command,
+	text_escape(p->command, strlen(p->command), plain, sizeof plain);
+	fmt_text(t->title, sizeof t->title, "hark: %s, pid %u%s%s", plain,
 		 p->pid, p->exit_signal > 0 ? ", killed by signal: " : "",
 		 p->exit_signal > 0 ? strsignal(p->exit_signal) : "");
 	return CLI_OK;

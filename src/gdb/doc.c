@@ -2,6 +2,7 @@
 #include "gdb/doc.h"
 
 #include "base/fmt.h"
+#include "present/text.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -63,10 +64,35 @@ void doc_text(struct doc *d, const char *format, ...)
 	va_end(args);
 }
 
+/* Without what a terminal, or XML, would not take for a letter. Owned by the
+ * caller. */
+static char *make_plain(struct doc *d, const char *text)
+{
+	size_t len = strlen(text), size = 4 * len + 1;
+	char *out = malloc(size);
+
+	if (out == NULL)
+		d->is_short = 1;
+	else
+		text_escape(text, len, out, size);
+	return out;
+}
+
+void doc_plain(struct doc *d, const char *text)
+{
+	char *plain = make_plain(d, text);
+
+	if (plain != NULL)
+		doc_add(d, plain, strlen(plain));
+	free(plain);
+}
+
 void doc_quoted(struct doc *d, const char *text)
 {
-	for (; *text != '\0'; text++)
-		switch (*text) {
+	char *plain = make_plain(d, text);
+
+	for (const char *at = plain; at != NULL && *at != '\0'; at++)
+		switch (*at) {
 		case '&':
 			doc_text(d, "&amp;");
 			break;
@@ -82,8 +108,8 @@ void doc_quoted(struct doc *d, const char *text)
 		case '\'':
 			doc_text(d, "&apos;");
 			break;
-		default: /* control characters have no place in XML */
-			doc_text(d, "%c",
-				 (unsigned char)*text < ' ' ? '?' : *text);
+		default:
+			doc_add(d, at, 1);
 		}
+	free(plain);
 }

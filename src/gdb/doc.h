@@ -18,7 +18,9 @@ void doc_free(struct doc *d);
 void doc_add(struct doc *d, const void *bytes, size_t len);
 void doc_text(struct doc *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A text within a value of XML. */
+/* A text as a terminal may show it: other bytes as \\xNN. */
+void doc_plain(struct doc *d, const char *text);
+/* Likewise, within a value of XML. */
 void doc_quoted(struct doc *d, const char *text);
 
 #endif

@@ -139,9 +139,10 @@ static bool is_early(struct gdb *g, uint64_t address, size_t len)
 	return g->api->f_position_compare(g->t, &now, &e->at) >= 0;
 }
 
-/* Are such bytes of the file in a segment that is never written to? Whole pages
- * are mapped. */
-static bool is_fixed(const struct gdb_bytes *b, uint64_t offset, size_t len)
+/* The segment that is never written to, and has such bytes of the file (or, by
+ * addresses, of memory). Whole pages are mapped. */
+static bool find_segment(const struct gdb_bytes *b, uint64_t at, size_t len,
+			 bool by_address, Elf64_Phdr *out)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr p;
@@ -154,15 +155,18 @@ static bool is_fixed(const struct gdb_bytes *b, uint64_t offset, size_t len)
 	    h.e_phnum * sizeof p > b->len - h.e_phoff)
 		return false;
 	for (unsigned i = 0; i < h.e_phnum; i++) {
-		uint64_t start, end;
+		uint64_t start, end, offset;
 
 		memcpy(&p, b->bytes + h.e_phoff + i * sizeof p, sizeof p);
+		offset = by_address ? at - p.p_vaddr + p.p_offset : at;
 		start = p.p_offset & ~4095ULL;
 		end = (p.p_offset + p.p_filesz + 4095) & ~4095ULL;
 		end = end < b->len ? end : b->len;
 		if (p.p_type == PT_LOAD && !(p.p_flags & PF_W) &&
-		    offset >= start && offset <= end && len <= end - offset)
+		    offset >= start && offset <= end && len <= end - offset) {
+			*out = p;
 			return true;
+		}
 	}
 	return false;
 }
@@ -184,12 +188,30 @@ static bool has_fixed_code(const struct gdb_bytes *b, const struct gdb_elf *e)
 	return true;
 }
 
+/* Of a library that is not mapped yet gdb reads code, for breakpoints. */
+static int read_later(struct gdb *g, uint64_t address, size_t len, uint8_t *out)
+{
+	const struct gdb_library *l = gdb_library_later(g, address);
+	const struct gdb_bytes *b;
+	Elf64_Phdr p;
+
+	if (l == NULL || l->module < 0)
+		return 0;
+	b = gdb_module_bytes(g, (unsigned)l->module);
+	if (b == NULL || !find_segment(b, address - l->bias, len, true, &p))
+		return 0;
+	memcpy(out, b->bytes + (address - l->bias - p.p_vaddr + p.p_offset),
+	       len);
+	return 1;
+}
+
 int gdb_read_fixed(struct gdb *g, uint64_t address, size_t len, uint8_t *out)
 {
 	const struct hark_mapping *m;
 	const struct gdb_bytes *b;
 	struct hark_mapping whole = {0};
 	struct gdb_elf e;
+	Elf64_Phdr p;
 	uint64_t offset;
 
 	if (is_early(g, address, len)) {
@@ -197,11 +219,13 @@ int gdb_read_fixed(struct gdb *g, uint64_t address, size_t len, uint8_t *out)
 		return 1;
 	}
 	m = gdb_mapping_at(g, address);
-	if (m == NULL || m->module < 0 || m->prot & 2 || len > m->end - address)
+	if (m == NULL)
+		return read_later(g, address, len, out);
+	if (m->module < 0 || m->prot & 2 || len > m->end - address)
 		return 0;
 	b = gdb_module_bytes(g, (unsigned)m->module);
 	offset = address - m->start + m->offset;
-	if (b == NULL || !is_fixed(b, offset, len))
+	if (b == NULL || !find_segment(b, offset, len, false, &p))
 		return 0;
 	whole.module = m->module;
 	whole.path = m->path;

@@ -49,13 +49,27 @@ static const char *name_of(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
+/* Lists of libraries have it so, if it has odd bytes in it. */
+static int is_plain_of(const char *plain, const char *path)
+{
+	struct doc d = {0};
+	int is_same;
+
+	if (strstr(plain, "\\x") == NULL)
+		return 0;
+	doc_plain(&d, path);
+	is_same = d.n == strlen(plain) && memcmp(d.at, plain, d.n) == 0;
+	doc_free(&d);
+	return is_same;
+}
+
 /* How well a module answers to a path: 0 is not at all. */
 static int fits(const struct hark_module *m, const char *path)
 {
 	const char *name = name_of(path), *has = name_of(m->path);
 	size_t len = strlen(name);
 
-	if (strcmp(m->path, path) == 0)
+	if (strcmp(m->path, path) == 0 || is_plain_of(path, m->path))
 		return 3;
 	if (m->debug_of[0] != '\0' || m->is_source ||
 	    strstr(name, ".so") == NULL)

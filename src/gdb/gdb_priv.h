@@ -43,6 +43,7 @@ struct gdb_file {
 struct gdb_library {
 	char *path; /* owned */
 	uint64_t start, end, bias, dynamic;
+	int module;
 	struct hark_position seen; /* the latest moment at which it was */
 	bool is_mapped;		   /* at the moment of the last list */
 };
@@ -185,6 +186,8 @@ int gdb_read_fixed(struct gdb *g, uint64_t address, size_t len, uint8_t *out);
 /* libraries.c */
 void gdb_libraries_xml(struct gdb *g, struct doc *out);
 void gdb_libraries_forget(struct gdb *g);
+/* One that is not mapped yet, but will be, here; NULL: none. */
+const struct gdb_library *gdb_library_later(struct gdb *g, uint64_t address);
 gdb_handler on_tls;
 
 /* proc.c: files of /proc that the recording can tell; -1: not this one */

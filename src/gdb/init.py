@@ -13,9 +13,11 @@ import gdb
 
 
 def quietly(command):
+    """What it says; nothing, if it fails, or says what is no text (a path may
+    be anything)."""
     try:
         return gdb.execute(command, to_string=True)
-    except gdb.error:
+    except (gdb.error, UnicodeError):
         return ""
 
 
@@ -409,8 +411,11 @@ def begin():
     gdb.events.new_objfile.connect(load_printers)
     print(os.environ.get("HARK_BACK_TITLE", "hark"))
     # gdb says itself where it is; what it captures is how it gets its files.
-    gdb.execute("target extended-remote " + os.environ["HARK_BACK_SOCKET"],
-                to_string=True)
+    try:
+        gdb.execute("target extended-remote " + os.environ["HARK_BACK_SOCKET"],
+                    to_string=True)
+    except UnicodeError:
+        pass  # it is connected; a path is no text
     quietly("monitor unknown mark")
     if sys.stdout.isatty():
         quietly("monitor progress on")

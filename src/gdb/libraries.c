@@ -70,6 +70,7 @@ static struct gdb_library *add_seen(struct gdb *g, const struct gdb_elf *e)
 				  .end = e->end,
 				  .bias = e->bias,
 				  .dynamic = e->dynamic,
+				  .module = e->mapping->module,
 				  .seen = g->api->f_where(g->t)};
 	return l;
 }
@@ -108,14 +109,12 @@ static void see_mapped(struct gdb *g)
 /* -- What will be -- */
 
 /* At an earlier moment it will be mapped, if nothing is in its place. */
-static bool is_listed(struct gdb *g, const struct gdb_library *l)
+static bool will_be(struct gdb *g, const struct gdb_library *l)
 {
 	struct hark_position now = g->api->f_where(g->t);
 	const struct hark_mapping *m;
 	unsigned n;
 
-	if (l->is_mapped)
-		return true;
 	if (g->api->f_position_compare(g->t, &now, &l->seen) >= 0 ||
 	    gdb_mappings(g, &m, &n) < 0)
 		return false;
@@ -123,6 +122,17 @@ static bool is_listed(struct gdb *g, const struct gdb_library *l)
 		if (m[i].start < l->end && l->start < m[i].end)
 			return false;
 	return true;
+}
+
+const struct gdb_library *gdb_library_later(struct gdb *g, uint64_t address)
+{
+	for (unsigned i = 0; i < g->n_libraries; i++) {
+		const struct gdb_library *l = &g->libraries[i];
+
+		if (l->start <= address && address < l->end && will_be(g, l))
+			return l;
+	}
+	return NULL;
 }
 
 static void put_library(struct doc *out, const struct gdb_library *l)
@@ -159,7 +169,7 @@ void gdb_libraries_xml(struct gdb *g, struct doc *out)
 			const struct gdb_library *l = &g->libraries[i];
 
 			if (is_interp(main.interp, l->path) == last &&
-			    is_listed(g, l))
+			    (l->is_mapped || will_be(g, l)))
 				put_library(out, l);
 		}
 	doc_text(out, "</library-list-svr4>");

@@ -144,7 +144,9 @@ static void do_threads(const struct command *c)
 		say_position(c, &t->last);
 		if (t->end_signal != 0)
 			doc_text(c->out, " by signal %d", t->end_signal);
-		doc_text(c->out, ", %s\n", gdb_thread_name(g, t->number));
+		doc_text(c->out, ", ");
+		doc_plain(c->out, gdb_thread_name(g, t->number));
+		doc_text(c->out, "\n");
 	}
 }
 
@@ -156,9 +158,10 @@ static void do_processes(const struct command *c)
 		const struct hark_process *p =
 		    g->api->f_process(g->recording, i);
 
-		doc_text(c->out, "%c %u pid %u: %s\n",
-			 p == g->process ? '*' : ' ', p->number, p->pid,
-			 p->command);
+		doc_text(c->out, "%c %u pid %u: ", p == g->process ? '*' : ' ',
+			 p->number, p->pid);
+		doc_plain(c->out, p->command);
+		doc_text(c->out, "\n");
 	}
 }
 

@@ -4,7 +4,7 @@
 # hark back: what gdb can do besides going back and forth.  Answers are held
 # against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 65
+plan 71
 
 SRC=$ROOT/tests/end-to-end
 
@@ -171,6 +171,22 @@ like "the first one is seen in it" "$out" 'Yes +target:.*first\.so'
 is "backwards: the second, then the first" \
 	"$(sed -nE 's/^plugin_work .* of target:.*\/(.*)/\1/p' <<<"$out" | tail -2 | paste -sd' ')" \
 	'second.so first.so'
+
+# -- Names that are no text --
+odd=$'odd\xff\x1b dir'
+mkdir "$odd"
+cp plugin "$odd/"$'pl\xffug\x02in'
+gcc -g -O0 -std=gnu17 -shared -fPIC -DPLUGIN=6 "$SRC/back_plugin.c" -o "$odd/third.so"
+said=$("$HARK" record -q -o odd.hark -- "$odd/"$'pl\xffug\x02in' "$odd/third.so")
+is "a program in an odd place" "$said" 'answer 10'
+back odd.hark 'tbreak use' 'reverse-continue' 'set breakpoint pending on' \
+	'break plugin_work' 'continue' 'bt 1' 'p plugin_state' 'info threads' \
+	'monitor processes' 'when'
+like "its title is fit for a terminal" "$out" '^hark: odd.xff.x1b dir/pl.xffug.x02in '
+like "its library is found" "$out" 'Breakpoint 2, plugin_work \(n=4\)'
+is "and its data" "$(value 1)" 6
+like "its threads are listed" "$out" '"pl\\xffug\\x02in" \(at 1:'
+like "and positions are told" "$out" $'\n''1:[0-9]+'
 
 # -- Sources from the recording --
 mkdir -p "$T/my work/src" "$T/my work/build"
