@@ -151,6 +151,22 @@ static int read_thread(struct ask *a, uint32_t *out, struct hark_err *err)
 		       (unsigned long long)thread);
 }
 
+/* Of all threads, at no moment. */
+static int answer_of_all(struct ask *a, const struct wish *w,
+			 struct hark_err *err)
+{
+	struct ask_source src = ask_source_of(&a->m->pair);
+	int rc;
+
+	if (read_span(a, err) < 0 ||
+	    read_number(a->args, "limit", &a->limit, err) < 0 ||
+	    space_new(&src, &a->space, err) < 0)
+		return -1;
+	rc = w->question->answer(a, w->what, err);
+	space_free(a->space);
+	return rc;
+}
+
 static int answer(struct ask *a, const struct wish *w, struct hark_err *err)
 {
 	struct ask_source src = ask_source_of(&a->m->pair);
@@ -191,7 +207,8 @@ int cmd_ask(const struct cli_args *args)
 	if (moment_open(args, w.file, &m, &err) < 0)
 		return cli_fail(&err);
 	a.at = hark_where(m.pair.timeline);
-	rc = answer(&a, &w, &err);
+	rc = w.question->answer == ask_races ? answer_of_all(&a, &w, &err)
+					     : answer(&a, &w, &err);
 	moment_close(&m);
 	if (rc < 0)
 		return cli_fail(&err);

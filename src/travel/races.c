@@ -74,14 +74,43 @@ int races_list_stops(struct races *r, struct hark_err *err)
 	return numbers_list(&r->stops, &r->stop_list, &r->n_stops, err);
 }
 
-int races_runner(const struct races *r, const struct lane *l, unsigned kind,
+int races_runner(struct races *r, const struct lane *l, unsigned kind,
 		 struct runner **out, struct hark_err *err)
 {
+	struct spare *s = &r->spare[kind == OBSERVE_STORES];
+
+	if (s->n > 0) {
+		*out = s->runners[--s->n];
+		return runner_stops(*out, r->stop_list, (uint32_t)r->n_stops,
+				    err) < 0
+			   ? -1
+			   : runner_restart(*out, l->first, l->end, err);
+	}
 	if (runner_new(r->t->rec->r, l->first, l->end, kind, r->stop_list,
 		       (uint32_t)r->n_stops, out, err) < 0)
 		return -1;
 	runner_on_ask(*out, races_ask, r->t);
 	return 0;
+}
+
+void races_spare(struct races *r, unsigned kind, struct runner *x)
+{
+	struct spare *s = &r->spare[kind == OBSERVE_STORES];
+
+	if (x != NULL && s->n < RACES_SPARE)
+		s->runners[s->n++] = x;
+	else
+		runner_free(x);
+}
+
+void races_leave(struct hark_timeline *t, uint32_t lane)
+{
+	enum { FEW = 8 };
+
+	if (t->n_lanes <= FEW)
+		return;
+	walker_free(t->lanes[lane].scout);
+	t->lanes[lane].scout = NULL;
 }
 
 /* -- While it is alone ----------------------------------------------------- */
@@ -129,17 +158,17 @@ static int first_run(struct first *f, const struct lane *l,
 		     struct hark_err *err)
 {
 	enum runner_cut cut = RUNNER_BORN;
-	int rc = races_runner(f->r, l, f->kind, &f->x, err);
+	int rc;
 
+	f->x = NULL;
 	f->is_alone = races_begins_alone(f->r->t, l);
-	if (rc < 0)
-		return -1;
+	rc = races_runner(f->r, l, f->kind, &f->x, err);
 	while (rc == 0 && cut != RUNNER_END) {
 		rc = runner_next(f->x, &cut, err);
 		if (rc == 0)
 			rc = first_cut(f, cut, err);
 	}
-	runner_free(f->x);
+	races_spare(f->r, f->kind, f->x);
 	return rc;
 }
 
@@ -187,6 +216,9 @@ int hark_races(struct hark_timeline *t, hark_each_race *each, void *ctx,
 
 	if (t->n_lanes > 1)
 		rc = find(&r, &c, &why);
+	for (unsigned k = 0; k < 2; k++)
+		while (r.spare[k].n > 0)
+			runner_free(r.spare[k].runners[--r.spare[k].n]);
 	numbers_free(&r.stops);
 	numbers_free(&r.words);
 	numbers_free(&r.spoilt);

@@ -118,7 +118,8 @@ int poll_marks(struct poll *p, const struct runner *x, poll_each *each,
 struct clocks; /* opaque */
 struct clocks *clocks_new(unsigned n_threads);
 void clocks_free(struct clocks *c);
-void clocks_take(struct clocks *c, unsigned thread, uint64_t thing);
+/* 1: it has learnt something. */
+int clocks_take(struct clocks *c, unsigned thread, uint64_t thing);
 int clocks_give(struct clocks *c, unsigned thread, uint64_t thing,
 		struct hark_err *err);
 /* A thread has touched bytes of a granule in one of its regions. `each` hears
@@ -176,8 +177,16 @@ int races_tell(struct hark_timeline *t, const struct conflicts *c,
 
 /* -- races.c -- */
 
+/* Runners that have done with a thread. */
+enum { RACES_SPARE = 8 };
+struct spare {
+	struct runner *runners[RACES_SPARE]; /* owned */
+	unsigned n;
+};
+
 struct races {
 	struct hark_timeline *t;
+	struct spare spare[2]; /* by kind */
 	struct numbers stops;  /* instructions that may synchronise */
 	struct numbers words;  /* they act on: addresses */
 	struct numbers spoilt; /* their granules, plus 1 */
@@ -193,8 +202,10 @@ int races_ask(void *ctx);
 /* What stops are known now, in .stop_list. */
 int races_list_stops(struct races *r, struct hark_err *err);
 /* With all stops set. kind: OBSERVE_*. */
-int races_runner(const struct races *r, const struct lane *l, unsigned kind,
+int races_runner(struct races *r, const struct lane *l, unsigned kind,
 		 struct runner **out, struct hark_err *err);
+/* It is not needed any more. */
+void races_spare(struct races *r, unsigned kind, struct runner *x);
 /* Is it the one that all others come from? Then whatever it does before it
  * makes the first of them is before everything that they do. */
 int races_begins_alone(const struct hark_timeline *t, const struct lane *l);
@@ -203,6 +214,11 @@ static inline int races_makes_thread(const struct races_call *c)
 {
 	return (c->gives[0] & RACES_BIRTH) != 0;
 }
+/* Stops that only load, and again and again nothing new: how often before
+ * they are hushed. It takes as long as so many stops. */
+enum { RACES_PATIENCE = 256 };
+/* A lane's scout is not needed any more: there may be thousands. */
+void races_leave(struct hark_timeline *t, uint32_t lane);
 /* The word that an address is in. */
 static inline uint64_t races_word(uint64_t address)
 {

@@ -131,22 +131,27 @@ static uint32_t *clock_of(const struct clocks *c, unsigned thread)
 	return c->threads + (size_t)thread * c->n;
 }
 
-static void join(const struct clocks *c, uint32_t *to, const uint32_t *from)
+/* 1: it was not all known before. */
+static int join(const struct clocks *c, uint32_t *to, const uint32_t *from)
 {
-	for (unsigned i = 0; i < c->n; i++)
+	int is_new = 0;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		is_new |= from[i] > to[i];
 		to[i] = from[i] > to[i] ? from[i] : to[i];
+	}
+	return is_new;
 }
 
-void clocks_take(struct clocks *c, unsigned thread, uint64_t thing)
+int clocks_take(struct clocks *c, unsigned thread, uint64_t thing)
 {
 	const struct slot *s;
 
 	if (c->by_thing.size == 0)
-		return;
+		return 0;
 	s = slot_of(&c->by_thing, thing + 1);
-	if (s->key != 0)
-		join(c, clock_of(c, thread),
-		     c->things + (size_t)s->value * c->n);
+	return s->key != 0 && join(c, clock_of(c, thread),
+				   c->things + (size_t)s->value * c->n);
 }
 
 /* A new one, which knows nothing; -1: no memory. */

@@ -10,7 +10,9 @@
 
 #include <stdlib.h>
 
-enum { FUTILE_MOST = 3, SCANS_MOST = 4096 };
+/* A word's marks of which nothing is found weigh more than those that are of
+ * instructions that are known, and hushed. */
+enum { FUTILE = 8, KNOWN = 1, FUTILE_MOST = 24, SCANS_MOST = 4096 };
 
 struct second {
 	struct races *r;
@@ -23,7 +25,9 @@ struct second {
 	uint32_t *futile; /* behind them: how often nothing was found */
 	size_t n_words;
 	unsigned scans;
-	int is_alone, has_more;
+	int is_alone, has_more, has_some;
+	uint64_t idle_pc; /* that it has come to again and again */
+	unsigned idle;
 	struct hark_err *err;
 };
 
@@ -48,6 +52,7 @@ static int note_plain(void *ctx, struct walker *w, const struct touch *touch)
 	if (numbers_add(&s->r->stops, walker_pc(w), s->err) < 0)
 		return -1;
 	s->has_more |= s->r->stops.n > before;
+	s->has_some = 1;
 	return 0;
 }
 
@@ -59,7 +64,7 @@ static int forget_futile(struct second *s)
 	for (size_t i = 0; i < s->n_words; i++) {
 		for (unsigned k = 0; k < s->n_found; k++)
 			if (s->words[i] == s->found[k].granule)
-				s->futile[i]++;
+				s->futile[i] += s->has_some ? KNOWN : FUTILE;
 		if (s->futile[i] < FUTILE_MOST) {
 			s->words[n] = s->words[i];
 			s->futile[n++] = s->futile[i];
@@ -80,7 +85,7 @@ static int second_look(struct second *s)
 	if (s->n_found == 0 || s->is_alone || s->scans >= SCANS_MOST)
 		return 0;
 	s->scans++;
-	s->has_more = 0;
+	s->has_more = s->has_some = 0;
 	s->since.end_count = runner_count(s->x);
 	s->since.end_pc = runner_pc(s->x);
 	if (races_scan(s->r->t, &s->since, s->found, s->n_found, note_plain, s,
@@ -102,6 +107,26 @@ static int ignore(void *ctx, uint32_t granule, uint8_t mask)
 	return 0;
 }
 
+/* What a stop does itself is known. */
+static int pass_over(struct second *s)
+{
+	uint64_t pc = runner_pc(s->x);
+	struct races_op op;
+	int loads = races_op_at(s->x, &op) && !op.is_locked && !op.stores;
+
+	s->idle = loads && pc == s->idle_pc ? s->idle + 1 : 0;
+	s->idle_pc = pc;
+	if (s->idle >= RACES_PATIENCE) {
+		s->idle = 0;
+		if (runner_hush(s->x, s->err) < 0)
+			return -1;
+	}
+	if (runner_over(s->x, s->err) < 0)
+		return -1;
+	poll_marks(s->poll, s->x, ignore, NULL);
+	return 0;
+}
+
 static int second_cut(struct second *s, enum runner_cut cut)
 {
 	struct races_call call;
@@ -112,34 +137,32 @@ static int second_cut(struct second *s, enum runner_cut cut)
 		races_call(s->x, &call);
 		s->is_alone &= !races_makes_thread(&call);
 	}
-	if (cut == RUNNER_STOP) {
-		/* What it does itself is known. */
-		if (runner_over(s->x, s->err) < 0)
-			return -1;
-		poll_marks(s->poll, s->x, ignore, NULL);
-	}
+	if (cut == RUNNER_STOP && pass_over(s) < 0)
+		return -1;
 	s->since.count = runner_count(s->x);
 	s->since.pc = runner_pc(s->x);
 	return 0;
 }
 
-static int second_run(struct second *s, struct lane *l, unsigned kind)
+static int second_run(struct second *s, const struct lane *l, unsigned kind)
 {
 	enum runner_cut cut = RUNNER_BORN;
-	int rc = races_runner(s->r, l, kind, &s->x, s->err);
+	int rc;
 
-	if (rc < 0)
-		return -1;
+	s->x = NULL;
+	rc = races_runner(s->r, l, kind, &s->x, s->err);
 	s->is_alone = races_begins_alone(s->r->t, l);
-	s->since = (struct region){.count = runner_count(s->x),
-				   .pc = runner_pc(s->x),
-				   .lane = (uint32_t)(l - s->r->t->lanes)};
+	if (rc == 0)
+		s->since =
+		    (struct region){.count = runner_count(s->x),
+				    .pc = runner_pc(s->x),
+				    .lane = (uint32_t)(l - s->r->t->lanes)};
 	while (rc == 0 && cut != RUNNER_END) {
 		rc = runner_next(s->x, &cut, s->err);
 		if (rc == 0)
 			rc = second_cut(s, cut);
 	}
-	runner_free(s->x);
+	races_spare(s->r, kind, s->x);
 	return rc;
 }
 

@@ -45,6 +45,9 @@ struct racer {
 	size_t n_marks, room_marks;
 	unsigned kind; /* that is being looked at */
 	uint64_t ends; /* the word that tells of its end */
+	/* How often it has come to the same stop for nothing. */
+	uint64_t idle_pc;
+	unsigned idle;
 	int no_memory;
 };
 
@@ -52,6 +55,10 @@ struct third {
 	struct races *r;
 	struct racer *racers; /* owned: one a lane */
 	unsigned n;
+	struct racer **order; /* owned: as they begin */
+	unsigned n_begun;     /* of them */
+	struct racer **live;  /* owned: that have begun, and not ended */
+	unsigned n_live;
 	struct clocks *clocks; /* owned */
 	struct conflicts *out;
 	struct racer *now;
@@ -116,9 +123,33 @@ static int64_t turn_of(const struct third *s, const struct racer *x)
 	return x->l->turns[(k < x->l->n_turns ? k : x->l->n_turns) - 1];
 }
 
+/* Does the stop only load? */
+static int only_loads(const struct racer *x)
+{
+	return x->cut == RUNNER_STOP && !x->op.is_locked && !x->op.stores;
+}
+
+/* A stop was for nothing. */
+static int be_patient(struct third *s, struct racer *x)
+{
+	uint64_t pc = runner_pc(x->x[0]);
+
+	x->idle = pc == x->idle_pc ? x->idle + 1 : 0;
+	x->idle_pc = pc;
+	if (x->idle < RACES_PATIENCE)
+		return 0;
+	x->idle = 0;
+	return runner_hush(x->x[0], s->err) < 0 ||
+		       runner_hush(x->x[1], s->err) < 0
+		   ? -1
+		   : 0;
+}
+
 /* On to the next. */
 static int advance(struct third *s, struct racer *x)
 {
+	int is_over;
+
 	do {
 		enum runner_cut other;
 
@@ -135,18 +166,34 @@ static int advance(struct third *s, struct racer *x)
 				       (unsigned long long)runner_pc(x->x[0]));
 		if (x->cut == RUNNER_KEY && look(s, x) < 0)
 			return -1;
-	} while (!is_sync(s, x));
+		is_over = is_sync(s, x);
+		if (!is_over && only_loads(x) && be_patient(s, x) < 0)
+			return -1;
+	} while (!is_over);
 	x->region.end_count = runner_count(x->x[0]);
 	x->region.end_pc = runner_pc(x->x[0]);
 	x->turn = turn_of(s, x);
 	return look(s, x);
 }
 
+/* There is room for so many replays. */
+static int too_many(const struct third *s)
+{
+	enum { MANY = 32 };
+
+	if (s->err->code == HARK_ENOMEM && s->n_live > MANY)
+		err_set(s->err, HARK_EREFUSE, 0,
+			"%u threads live at the same time: too many to look "
+			"for races of",
+			s->n_live);
+	return -1;
+}
+
 static int begin(struct third *s, struct racer *x)
 {
 	for (unsigned k = 0; k < 2; k++)
 		if (races_runner(s->r, x->l, kinds[k], &x->x[k], s->err) < 0)
-			return -1;
+			return too_many(s);
 	if (poll_new(s->r->granules, s->r->n_granules, &x->poll, s->err) < 0)
 		return -1;
 	x->is_alone = races_begins_alone(s->r->t, x->l);
@@ -157,10 +204,10 @@ static int begin(struct third *s, struct racer *x)
 	return advance(s, x);
 }
 
-static void finish(struct racer *x)
+static void finish(struct races *r, struct racer *x)
 {
-	runner_free(x->x[0]);
-	runner_free(x->x[1]);
+	races_spare(r, kinds[0], x->x[0]);
+	races_spare(r, kinds[1], x->x[1]);
 	poll_free(x->poll);
 	free(x->marks);
 	x->x[0] = x->x[1] = NULL;
@@ -301,16 +348,17 @@ static int sync_op(struct third *s, struct racer *x)
 {
 	const struct races_op *op = &x->op;
 	unsigned me = x->region.lane;
+	int is_new = 0;
 
 	for (uint64_t at = races_word(op->address); at < op->address + op->size;
 	     at += GRANULE) {
 		if (op->is_locked || op->loads)
-			clocks_take(s->clocks, me, at);
+			is_new |= clocks_take(s->clocks, me, at);
 		if ((op->is_locked || op->stores) &&
 		    clocks_give(s->clocks, me, at, s->err) < 0)
 			return -1;
 	}
-	return 0;
+	return !is_new && only_loads(x) ? be_patient(s, x) : 0;
 }
 
 /* Whose end is told where. */
@@ -379,9 +427,8 @@ static int waits(const struct third *s, const struct racer *x)
 	memcpy(&value,
 	       runner_shadow(x->x[0]) + (uint32_t)(at + WIRE_SHADOW_SKEW),
 	       sizeof value);
-	for (unsigned i = 0; value == 0 && i < s->n; i++)
-		if (&s->racers[i] != x && s->racers[i].ends == at &&
-		    !s->racers[i].is_over)
+	for (unsigned i = 0; value == 0 && i < s->n_live; i++)
+		if (s->live[i] != x && s->live[i]->ends == at)
 			return 1;
 	return 0;
 }
@@ -390,13 +437,13 @@ static int waits(const struct third *s, const struct racer *x)
 
 static struct racer *choose_of(struct third *s, int may_wait)
 {
-	struct racer *best = NULL;
+	struct racer *best = s->n_begun < s->n ? s->order[s->n_begun] : NULL;
 
-	for (unsigned i = 0; i < s->n; i++) {
-		struct racer *x = &s->racers[i];
+	for (unsigned i = 0; i < s->n_live; i++) {
+		struct racer *x = s->live[i];
 
-		if (!x->is_over && (best == NULL || x->turn < best->turn) &&
-		    (may_wait || x->x[0] == NULL || !waits(s, x)))
+		if ((best == NULL || x->turn < best->turn) &&
+		    (may_wait || !waits(s, x)))
 			best = x;
 	}
 	return best;
@@ -409,15 +456,26 @@ static struct racer *choose(struct third *s)
 	return best != NULL ? best : choose_of(s, 1);
 }
 
+static void leave(struct third *s, struct racer *x)
+{
+	for (unsigned i = 0; i < s->n_live; i++)
+		if (s->live[i] == x)
+			s->live[i--] = s->live[--s->n_live];
+	finish(s->r, x);
+	s->r->t->done++;
+}
+
 static int step(struct third *s, struct racer *x)
 {
-	if (x->x[0] == NULL)
+	if (x->x[0] == NULL) {
+		s->n_begun++;
+		s->live[s->n_live++] = x;
 		return begin(s, x);
+	}
 	if (tell_marks(s, x) < 0 || sync(s, x) < 0)
 		return -1;
 	if (x->cut == RUNNER_END) {
-		finish(x);
-		s->r->t->done++;
+		leave(s, x);
 		return 0;
 	}
 	x->region.count = x->region.end_count;
@@ -425,20 +483,33 @@ static int step(struct third *s, struct racer *x)
 	return advance(s, x);
 }
 
+static int by_turn(const void *a, const void *b)
+{
+	const struct racer *x = *(struct racer *const *)a;
+	const struct racer *y = *(struct racer *const *)b;
+
+	return (x->turn > y->turn) - (x->turn < y->turn);
+}
+
 static int prepare(struct third *s)
 {
 	const struct hark_timeline *t = s->r->t;
 
 	s->racers = calloc(t->n_lanes, sizeof *s->racers);
+	s->order = calloc(t->n_lanes, sizeof(struct racer *));
+	s->live = calloc(t->n_lanes, sizeof(struct racer *));
 	s->clocks = clocks_new(t->n_lanes);
-	if (s->racers == NULL || s->clocks == NULL)
+	if (s->racers == NULL || s->order == NULL || s->live == NULL ||
+	    s->clocks == NULL)
 		return races_no_memory(s->err);
 	s->n = t->n_lanes;
 	for (unsigned i = 0; i < s->n; i++) {
 		s->racers[i].l = &t->lanes[i];
 		s->racers[i].turn =
 		    t->lanes[i].n_turns > 0 ? t->lanes[i].turns[0] : INT64_MAX;
+		s->order[i] = &s->racers[i];
 	}
+	qsort(s->order, s->n, sizeof(struct racer *), by_turn);
 	return 0;
 }
 
@@ -452,8 +523,10 @@ int races_conflicts(struct races *r, struct conflicts *out,
 	while (rc == 0 && (x = choose(&s)) != NULL)
 		rc = step(&s, x);
 	for (unsigned i = 0; i < s.n; i++)
-		finish(&s.racers[i]);
+		finish(r, &s.racers[i]);
 	free(s.racers);
+	free(s.order);
+	free(s.live);
 	clocks_free(s.clocks);
 	return rc;
 }

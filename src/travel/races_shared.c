@@ -16,11 +16,14 @@ struct page {
 	uint64_t loads[WORDS], stores[WORDS]; /* of the present thread */
 	uint64_t seen[WORDS], written[WORDS]; /* of those before */
 	uint64_t shared[WORDS];
+	int is_touched; /* by the present thread */
 };
 
 struct shared {
 	struct page *pages[N_PAGES]; /* owned; NULL: none */
 	uint8_t present[N_PAGES];    /* of a map */
+	uint32_t touched[N_PAGES];   /* by the present thread: numbers */
+	uint32_t n_touched;
 };
 
 struct shared *shared_new(void)
@@ -68,6 +71,9 @@ static int add(struct shared *s, uint32_t address, uint8_t bits, unsigned how,
 			return err_set(err, HARK_ENOMEM, ENOMEM,
 				       "out of memory");
 	}
+	if (!(*p)->is_touched)
+		s->touched[s->n_touched++] = address / PAGE;
+	(*p)->is_touched = 1;
 	words = how == OBSERVE_STORES ? (*p)->stores : (*p)->loads;
 	words[at / 64] |= (uint64_t)bits << at % 64;
 	return 0;
@@ -94,6 +100,14 @@ void shared_forget(const struct runner *x)
 	madvise(runner_map(x), (size_t)N_PAGES * PAGE, MADV_DONTNEED);
 }
 
+/* None of 64 pages is there. */
+static int is_absent(const uint8_t *present)
+{
+	static const uint8_t none[64];
+
+	return memcmp(present, none, sizeof none) == 0;
+}
+
 int shared_take(struct shared *s, const struct runner *x, unsigned how,
 		struct hark_err *err)
 {
@@ -102,10 +116,15 @@ int shared_take(struct shared *s, const struct runner *x, unsigned how,
 
 	if (mincore(map, (size_t)N_PAGES * PAGE, s->present) < 0)
 		memset(s->present, 1, N_PAGES);
-	for (uint32_t i = 0; i < N_PAGES; i++)
+	for (uint32_t i = 0; i < N_PAGES; i++) {
+		if (i % 64 == 0 && is_absent(s->present + i)) {
+			i += 63;
+			continue;
+		}
 		if (s->present[i] & 1 &&
 		    take_page(s, map, i, fs_base, how, err) < 0)
 			return -1;
+	}
 	shared_forget(x);
 	return 0;
 }
@@ -123,13 +142,14 @@ static void next_of_page(struct page *p)
 		p->written[i] |= p->stores[i];
 		p->loads[i] = p->stores[i] = 0;
 	}
+	p->is_touched = 0;
 }
 
 void shared_next(struct shared *s)
 {
-	for (unsigned i = 0; i < N_PAGES; i++)
-		if (s->pages[i] != NULL)
-			next_of_page(s->pages[i]);
+	for (uint32_t i = 0; i < s->n_touched; i++)
+		next_of_page(s->pages[s->touched[i]]);
+	s->n_touched = 0;
 }
 
 /* -- What is shared -- */

@@ -288,6 +288,11 @@ static int by_region(const void *a, const void *b)
 	return (x->pc > y->pc) - (x->pc < y->pc);
 }
 
+static uint32_t lane_of(const struct tell *s, size_t wish)
+{
+	return s->c->regions[s->wishes[wish].region].lane;
+}
+
 static int find_places(struct tell *s)
 {
 	size_t from = 0;
@@ -300,6 +305,8 @@ static int find_places(struct tell *s)
 			continue;
 		if (look_through(s, from, i) < 0)
 			return -1;
+		if (i == s->n_wishes || lane_of(s, i) != lane_of(s, from))
+			races_leave(s->t, lane_of(s, from));
 		from = i;
 		s->t->done = i;
 	}
@@ -466,6 +473,8 @@ static int tell_pair(struct tell *s, const struct pair *p, hark_each_race *each,
 	race.size = (uint32_t)(end - race.address);
 	if (describe(s, a, &race.first) < 0 || describe(s, b, &race.second) < 0)
 		return -1;
+	races_leave(s->t, s->c->regions[a->region].lane);
+	races_leave(s->t, s->c->regions[b->region].lane);
 	return each(ctx, &race) != 0;
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HUSHED_MOST = 8 };
+
 struct runner {
 	struct recording *r;  /* borrowed */
 	struct events events; /* owned: the next is the next to be applied */
@@ -16,9 +18,13 @@ struct runner {
 	struct code *code;    /* owned */
 	struct xstate_layout layout;
 	struct segment s;
-	struct observe observe; /* its stops are owned */
+	struct observe observe; /* its stops are owned: all of them */
+	uint64_t hushed[HUSHED_MOST];
+	unsigned n_hushed;
 	enum runner_cut at;
-	int is_over; /* the stop that it was at */
+	/* Runs do not stop where they begin: it may be at a stop that it has
+	 * not been told of. */
+	int is_fresh;
 	struct record_event call;
 	runner_ask *ask;
 	void *ask_ctx;
@@ -40,26 +46,53 @@ static int out_of_memory(struct hark_err *err)
 		       "space for each thread)");
 }
 
-static int prepare(struct runner *x, unsigned first, unsigned end,
+/* All stops but those that are hushed. */
+static int set_stops(struct runner *x, struct hark_err *err)
+{
+	struct observe o = x->observe;
+	uint64_t *some = malloc((o.n_stops + 1) * sizeof *some);
+	int rc;
+
+	if (some == NULL)
+		return out_of_memory(err);
+	o.n_stops = 0;
+	for (uint32_t i = 0; i < x->observe.n_stops; i++) {
+		uint64_t pc = x->observe.stops[i];
+		unsigned k = 0;
+
+		while (k < x->n_hushed && x->hushed[k] != pc)
+			k++;
+		if (k == x->n_hushed)
+			some[o.n_stops++] = pc;
+	}
+	o.stops = some;
+	rc = replay_observe(x->cpu, &o) < 0 ? out_of_memory(err) : 0;
+	free(some);
+	return rc;
+}
+
+static int wake(struct runner *x, struct hark_err *err)
+{
+	if (x->n_hushed == 0)
+		return 0;
+	x->n_hushed = 0;
+	x->is_fresh = 1;
+	return set_stops(x, err);
+}
+
+int runner_restart(struct runner *x, unsigned first, unsigned end,
 		   struct hark_err *err)
 {
 	const struct recording_segment *about = recording_segment(x->r, first);
 	const struct record_event *e;
 	int rc;
 
-	if (code_load(x->r, about->process, &x->code, err) < 0)
+	events_close(&x->events);
+	if (wake(x, err) < 0 ||
+	    events_open(&x->events, x->r, first, end, err) < 0)
 		return -1;
-	x->cpu = replay_new(fetch, x);
-	if (x->cpu == NULL || replay_observe(x->cpu, &x->observe) < 0)
-		return out_of_memory(err);
-	xstate_layout_of(x->r, &x->layout);
-	x->s = (struct segment){.cpu = x->cpu,
-				.code = x->code,
-				.layout = &x->layout,
-				.process = about->process,
-				.thread = about->thread};
-	if (events_open(&x->events, x->r, first, end, err) < 0)
-		return -1;
+	x->s.process = about->process;
+	x->s.thread = about->thread;
 	rc = events_peek(&x->events, &e, err);
 	if (rc == 0 || (rc > 0 && e->type != WIRE_REC_KEY))
 		return err_set(err, HARK_EINPUT, 0,
@@ -68,7 +101,25 @@ static int prepare(struct runner *x, unsigned first, unsigned end,
 		return -1;
 	events_pass(&x->events);
 	x->segment = first;
+	x->at = RUNNER_BORN;
+	x->is_fresh = 1;
 	return 0;
+}
+
+static int prepare(struct runner *x, unsigned first, unsigned end,
+		   struct hark_err *err)
+{
+	uint32_t process = recording_segment(x->r, first)->process;
+
+	if (code_load(x->r, process, &x->code, err) < 0)
+		return -1;
+	x->cpu = replay_new(fetch, x);
+	if (x->cpu == NULL || replay_observe(x->cpu, &x->observe) < 0)
+		return out_of_memory(err);
+	xstate_layout_of(x->r, &x->layout);
+	x->s = (struct segment){
+	    .cpu = x->cpu, .code = x->code, .layout = &x->layout};
+	return runner_restart(x, first, end, err);
 }
 
 int runner_new(struct recording *r, unsigned first, unsigned end,
@@ -107,18 +158,30 @@ void runner_free(struct runner *x)
 	free(x);
 }
 
+int runner_hush(struct runner *x, struct hark_err *err)
+{
+	if (x->n_hushed == HUSHED_MOST)
+		return 0;
+	x->hushed[x->n_hushed++] = runner_pc(x);
+	return set_stops(x, err);
+}
+
 int runner_stops(struct runner *x, const uint64_t *stops, uint32_t n,
 		 struct hark_err *err)
 {
-	uint64_t *copy = calloc((size_t)n + 1, sizeof *copy);
+	uint64_t *copy;
 
+	if (n == x->observe.n_stops && x->n_hushed == 0 &&
+	    memcmp(stops, x->observe.stops, n * sizeof *stops) == 0)
+		return 0;
+	copy = calloc((size_t)n + 1, sizeof *copy);
 	if (copy == NULL)
 		return out_of_memory(err);
 	memcpy(copy, stops, n * sizeof *copy);
 	free((void *)x->observe.stops);
 	x->observe.stops = copy;
 	x->observe.n_stops = n;
-	return replay_observe(x->cpu, &x->observe) < 0 ? out_of_memory(err) : 0;
+	return set_stops(x, err);
 }
 
 void runner_on_ask(struct runner *x, runner_ask *f, void *ctx)
@@ -186,10 +249,24 @@ static int is_fill(const struct record_event *e)
 	return e->type == WIRE_REC_GRANULE || e->type == WIRE_REC_BYTES;
 }
 
+static int is_hushed(const struct runner *x, uint64_t pc)
+{
+	for (unsigned i = 0; i < x->n_hushed; i++)
+		if (x->hushed[i] == pc)
+			return 1;
+	return 0;
+}
+
 /* The record is here, and is passed. What memory held nobody has touched. */
 static int apply(struct runner *x, const struct record_event *e,
 		 struct hark_err *err)
 {
+	if ((e->type == WIRE_REC_ORDER || e->type == WIRE_REC_KEY ||
+	     (is_fill(e) && is_hushed(x, e->pc))) &&
+	    wake(x, err) < 0)
+		return -1;
+	x->is_fresh |= e->type == WIRE_REC_CALL || e->type == WIRE_REC_STATE ||
+		       e->type == WIRE_REC_RESULT;
 	if (is_fill(e))
 		memcpy(replay_shadow(x->cpu) + (uint32_t)e->index, e->bytes,
 		       e->len);
@@ -255,6 +332,23 @@ static int is_cut(struct runner *x, const struct record_event *e)
 	}
 }
 
+/* 1: it is at a stop. */
+static int is_at_stop(const struct runner *x)
+{
+	return observe_is_stop(&x->observe, runner_pc(x)) &&
+	       !is_hushed(x, runner_pc(x));
+}
+
+static int stop_here(struct runner *x, struct hark_err *err)
+{
+	int rc;
+
+	x->at = RUNNER_STOP;
+	rc = take_here(x, err);
+	x->is_fresh = 0; /* whatever has come: this is told */
+	return rc;
+}
+
 static int run(struct runner *x, struct hark_err *err)
 {
 	const struct record_event *e;
@@ -264,11 +358,12 @@ static int run(struct runner *x, struct hark_err *err)
 	while ((rc = events_peek(&x->events, &e, err)) > 0) {
 		if (x->ask != NULL && x->ask(x->ask_ctx))
 			return err_set(err, HARK_ETIME, EINTR, "interrupted");
+		if (x->is_fresh && is_at_stop(x))
+			return stop_here(x, err);
+		x->is_fresh = 0;
 		stop = replay_run(x->cpu, e->count, e->pc);
-		if (stop == REPLAY_BREAK) {
-			x->at = RUNNER_STOP;
-			return take_here(x, err);
-		}
+		if (stop == REPLAY_BREAK)
+			return stop_here(x, err);
 		if (stop != REPLAY_THERE)
 			return diverged(x, (int)stop, err);
 		if (is_cut(x, e))
@@ -290,14 +385,9 @@ int runner_next(struct runner *x, enum runner_cut *out, struct hark_err *err)
 	if (rc == 0 && was == RUNNER_CALL) {
 		x->at = RUNNER_CALLED;
 		rc = take_here(x, err);
-	} else if (rc == 0 && x->is_over &&
-		   observe_is_stop(&x->observe, runner_pc(x))) {
-		x->at = RUNNER_STOP; /* runs do not stop where they begin */
-		rc = take_here(x, err);
 	} else if (rc == 0 && was != RUNNER_END) {
 		rc = run(x, err);
 	}
-	x->is_over = 0;
 	if (rc == 0)
 		*out = x->at;
 	return rc;
@@ -311,16 +401,13 @@ int runner_over(struct runner *x, struct hark_err *err)
 
 	if (rc < 0)
 		return -1;
-	x->is_over = 1;
 	if (rc > 0 && is_here(x, e)) {
 		if (e->type == WIRE_REC_KEY || e->type == WIRE_REC_END ||
-		    (e->type == WIRE_REC_STATE &&
-		     e->info & WIRE_STATE_SIGNAL)) {
-			x->is_over = 0; /* something else comes first */
-			return 0;
-		}
+		    (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_SIGNAL))
+			return 0; /* something else comes first */
 		return apply(x, e, err);
 	}
+	x->is_fresh = 1;
 	stop = replay_step(x->cpu);
 	return stop == REPLAY_THERE ? 0 : diverged(x, (int)stop, err);
 }

@@ -29,12 +29,19 @@ int runner_new(struct recording *r, unsigned first, unsigned end,
 	       uint32_t touches, const uint64_t *stops, uint32_t n_stops,
 	       struct runner **out, struct hark_err *err);
 void runner_free(struct runner *x);
+/* Another thread of the same process: what was made of its code is kept. */
+int runner_restart(struct runner *x, unsigned first, unsigned end,
+		   struct hark_err *err);
 /* Others, from here on. */
 int runner_stops(struct runner *x, const uint64_t *stops, uint32_t n,
 		 struct hark_err *err);
 /* Asked now and then. Not 0: it is given up (HARK_ETIME). */
 typedef int runner_ask(void *ctx);
 void runner_on_ask(struct runner *x, runner_ask *f, void *ctx);
+
+/* At a stop that only loads: it is not stopped there any more, until it may
+ * load something new: a turn begins, or the log says what it loads. */
+int runner_hush(struct runner *x, struct hark_err *err);
 
 /* On to the next one. */
 int runner_next(struct runner *x, enum runner_cut *out, struct hark_err *err);

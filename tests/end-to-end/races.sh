@@ -3,7 +3,7 @@
 # hark ask races: what is in order is not told, and what is not is, whatever way
 # threads were scheduled.
 . "$(dirname "$0")/lib.sh"
-plan 46
+plan 50
 
 # record WAY [OPTION...]: WAY.hark
 record() {
@@ -24,8 +24,8 @@ print(*sorted({json.loads(line)["symbol"] for line in sys.stdin}))'
 
 # -- In order --
 
-for way in mutex spin rwlock atomics release semaphores cond barrier pipe \
-	eventfd once parts reading malloc stdio join inside; do
+for way in mutex spin rwlock atomics release polling semaphores cond barrier \
+	pipe eventfd once parts reading malloc stdio join inside; do
 	record $way
 	try races $way.hark
 	is "in order: $way" "$status:$out" "1:"
@@ -36,7 +36,7 @@ like "it is said" "$err" 'there are no races'
 
 for row in counter:counter bytes:buffer+0x5 memcpy:buffer movs:buffer \
 	vector:buffer+0x8 "flag:counter flag" locks:counter \
-	behind:buffer+0x40 calls:counter; do
+	behind:buffer+0x40 calls:counter late:counter; do
 	way=${row%%:*}
 	record "$way"
 	is "not in order: $way" "$(symbols "$way.hark")" "${row#*:}"
@@ -107,7 +107,7 @@ like "functions that touch what they are given are told" \
 
 # -- Key frames, one thread, none --
 
-for way in mutex release join; do
+for way in mutex release polling join; do
 	record $way --key-every 500
 	try races $way.hark
 	is "with many key frames in order: $way" "$status:$out" "1:"
@@ -121,5 +121,8 @@ done
 try races hello.hark
 is "one thread has none" "$status:$out" "1:"
 like "... as is said" "$err" 'there are no races'
+"$HARK" record -q -o births.hark -- "$GUESTS/thread_births" >/dev/null 2>&1
+try races births.hark
+is "threads by the hundreds, one after the other" "$status:$out" "1:"
 try timeout 60 "$HARK" ask mutex.hark races counter
 like "nothing is asked for" "$status:$err" '^125:.*one argument too many'

@@ -111,6 +111,18 @@ static void with_release(int me)
 	atomic_fetch_add(&atomic_flag_word, 1);
 }
 
+/* The same, looked at many times before, and for nothing. */
+static void with_polling(int me)
+{
+	if (me == 0) {
+		with_release(me);
+		return;
+	}
+	for (int i = 0; i < 5000; i++)
+		atomic_load_explicit(&atomic_flag_word, memory_order_acquire);
+	with_release(me);
+}
+
 static void with_semaphores(int me)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -353,6 +365,16 @@ static void racy_behind(int me)
 	}
 }
 
+/* What is done behind the store that tells is not told. */
+static void racy_polling(int me)
+{
+	with_polling(me);
+	if (me == 0)
+		counter = 3;
+	else if (counter == 77)
+		abort();
+}
+
 /* Unrelated system calls are no order. */
 static void racy_calls(int me)
 {
@@ -384,20 +406,36 @@ static const struct way {
 	const char *name;
 	void (*run)(int me);
 } ways[] = {
-    {"mutex", with_mutex},     {"spin", with_spin},
-    {"rwlock", with_rwlock},   {"atomics", with_atomics},
-    {"release", with_release}, {"semaphores", with_semaphores},
-    {"cond", with_cond},       {"barrier", with_barrier},
-    {"pipe", with_pipe},       {"eventfd", with_eventfd},
-    {"once", with_once},       {"parts", with_parts},
-    {"reading", only_reading}, {"malloc", with_malloc},
-    {"stdio", with_stdio},     {"join", with_join},
-    {"counter", racy_counter}, {"bytes", racy_bytes},
-    {"memcpy", racy_memcpy},   {"movs", racy_movs},
-    {"vector", racy_vector},   {"flag", racy_flag},
-    {"init", racy_init},       {"locks", racy_locks},
-    {"behind", racy_behind},   {"calls", racy_calls},
-    {"inside", inside},	       {"strtok", racy_strtok},
+    {"mutex", with_mutex},
+    {"spin", with_spin},
+    {"rwlock", with_rwlock},
+    {"atomics", with_atomics},
+    {"release", with_release},
+    {"polling", with_polling},
+    {"semaphores", with_semaphores},
+    {"cond", with_cond},
+    {"barrier", with_barrier},
+    {"pipe", with_pipe},
+    {"eventfd", with_eventfd},
+    {"once", with_once},
+    {"parts", with_parts},
+    {"reading", only_reading},
+    {"malloc", with_malloc},
+    {"stdio", with_stdio},
+    {"join", with_join},
+    {"counter", racy_counter},
+    {"bytes", racy_bytes},
+    {"memcpy", racy_memcpy},
+    {"movs", racy_movs},
+    {"vector", racy_vector},
+    {"flag", racy_flag},
+    {"init", racy_init},
+    {"locks", racy_locks},
+    {"behind", racy_behind},
+    {"calls", racy_calls},
+    {"late", racy_polling},
+    {"inside", inside},
+    {"strtok", racy_strtok},
 };
 
 static const struct way *way;
