@@ -2,7 +2,7 @@
 # tools/check-all counts what passes and misses nothing that fails.  It is run
 # on small trees of its own, in which everything else is made up.
 . "$(dirname "$0")/lib.sh"
-plan 35
+plan 36
 
 check_all() { (cd tree && exec python3 "$ROOT/tools/check-all" "$@"); }
 last() { tail -n 1 <<<"$out"; }
@@ -60,6 +60,19 @@ program tests/end-to-end/one.sh 'echo 1..3; echo "ok 1 - a"
 echo "not ok 2 - the claim"; echo "# because"; echo "ok 3 - c # SKIP no way"; exit 1'
 breaks "a failed test" "13 passed, 1 failed, 2 skipped" \
 	'not ok: 2 - the claim.*\| # because'
+program tests/end-to-end/one.sh 'echo 1..2; echo "not ok 1 - the claim"
+echo "# because"; echo "ok 2 - b"; exit 1'
+program tests/end-to-end/two.sh 'echo 1..1; echo "ok 1 - a"; echo "of sorts"; exit 9'
+try check_all
+is "what failed is told at the very end, briefly" "$(sed -n '/^FAIL [^ ]/,$p' <<<"$out")" \
+	"FAIL one: 1 - the claim
+     | not ok 1 - the claim
+     | # because
+FAIL two: ended with status 9
+     | 1..1
+     | of sorts
+14 passed, 2 failed, 1 skipped"
+fresh
 
 program tests/end-to-end/one.sh 'echo 1..3; echo "ok 1 - a"'
 breaks "fewer tests than planned" "13 passed, 2 failed, 1 skipped" \

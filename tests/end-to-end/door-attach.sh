@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# alone
 # timeout: 300
 # hark run --native -p: in and out of running programs that must not notice.
 . "$(dirname "$0")/lib.sh"

@@ -239,8 +239,11 @@ START_TEST(a_killed_program_has_said_all_it_said)
 	pid = fork();
 	if (pid == 0)
 		play_on(&p, UINT32_MAX, 200, done);
+	for (uint32_t i = 0; i < THREADS; i++)
+		while (__atomic_load_n(&done[i], __ATOMIC_ACQUIRE) == 0)
+			usleep(100);
 	srand((unsigned)_i);
-	usleep(3000 + (useconds_t)(rand() % 40000));
+	usleep((useconds_t)(rand() % 40000));
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	finish(rec, status);
@@ -260,7 +263,7 @@ END_TEST
 /* Until the file, which grows, has something of every thread. */
 static void wait_for_segments(void)
 {
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 10000; i++) {
 		struct recording *r = NULL;
 		unsigned n = 0;
 
@@ -289,7 +292,7 @@ START_TEST(a_killed_writer_leaves_a_whole_beginning)
 		join(rec, &p);
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			alarm(10);
+			alarm(200);
 			play_on(&p, UINT32_MAX, 200, done);
 		}
 		pause();
