@@ -2,7 +2,8 @@
  *
  * A recording is read on another machine, or next year. So each file that code
  * is mapped of goes into it, once: the same file (device, inode, size, time of
- * change) is known, and so is a copy of it (by its build-id). Files are opened
+ * change) is known, and so is a copy of it (by its build-id); under another
+ * path it is only named. Files are opened
  * as soon as a mapping is seen, through the eyes of the process that has it as
  * long as it lives, and read later, by the press.
  *
@@ -45,7 +46,21 @@ static uint32_t find_module(const struct recorder *r,
 		if ((m->dev == id->dev && m->ino == id->ino && m->ino != 0 &&
 		     m->mtime_ns == id->mtime_ns) ||
 		    (m->hash == id->hash && m->hash != 0))
-			return i + 1;
+			return m->same != 0 ? m->same : i + 1;
+	}
+	return 0;
+}
+
+/* Is it known by this path? */
+static int is_named(const struct recorder *r, const struct module_id *id)
+{
+	for (uint32_t i = 0; i < r->n_modules; i++) {
+		const struct module_id *m = &r->modules[i];
+
+		if (m->path == id->path && m->dev == id->dev &&
+		    m->ino == id->ino && m->size == id->size &&
+		    m->mtime_ns == id->mtime_ns)
+			return 1;
 	}
 	return 0;
 }
@@ -152,6 +167,8 @@ static void put_words(struct recorder *r, uint32_t number,
 		file_text_add(&t, "build_id", hex);
 	if (m->of != 0)
 		file_text_number(&t, "of", m->of);
+	if (m->id.same != 0)
+		file_text_number(&t, "same", m->id.same);
 	if (m->dir != NULL && m->dir[0] != '\0')
 		file_text_add(&t, "dir", m->dir);
 	file_text_number(&t, "dev", (int64_t)m->id.dev);
@@ -226,6 +243,21 @@ static struct module_id id_of(const struct stat *st)
 	};
 }
 
+/* The bytes are another module's. */
+static void put_name(struct recorder *r, struct module *m, uint32_t same)
+{
+	uint32_t number;
+
+	if (is_named(r, &m->id))
+		return;
+	m->id.same = same;
+	number = add_module(r, &m->id);
+	if (number == 0)
+		r->lost++;
+	else
+		put_words(r, number, m, 0);
+}
+
 /* An open file, if it is not there yet: its number, or 0. */
 static uint32_t put_new(struct recorder *r, int fd, struct module *m)
 {
@@ -234,8 +266,11 @@ static uint32_t put_new(struct recorder *r, int fd, struct module *m)
 	if (m->build_id_len > 0) /* debug information has its program's */
 		m->id.hash =
 		    XXH3_64bits_withSeed(m->build_id, m->build_id_len, m->of);
-	if (find_module(r, &m->id) != 0)
+	number = find_module(r, &m->id);
+	if (number != 0) {
+		put_name(r, m, number);
 		return 0;
+	}
 	number = add_module(r, &m->id);
 	if (number == 0) {
 		r->lost++;
@@ -286,6 +321,11 @@ static void put_debug(struct recorder *r, struct image_file *f,
 		close(fd);
 }
 
+static uint64_t hash_of(const char *path)
+{
+	return XXH3_64bits(path, strlen(path));
+}
+
 /* A file that code is mapped of. */
 static void put_mapped(struct recorder *r, uint32_t pid,
 		       struct wire_rec_map *map, const char *path)
@@ -297,15 +337,22 @@ static void put_mapped(struct recorder *r, uint32_t pid,
 	int fd = open_mapped(pid, map, path, &st);
 
 	if (fd < 0) {
-		m.id = (struct module_id){map->dev, map->ino, map->size,
-					  map->mtime_ns, 0};
+		m.id = (struct module_id){.dev = map->dev,
+					  .ino = map->ino,
+					  .size = map->size,
+					  .mtime_ns = map->mtime_ns,
+					  .path = hash_of(path)};
 		put_new(r, -1, &m);
 		return;
 	}
 	m.id = id_of(&st);
+	m.id.path = hash_of(path);
 	map->size = m.id.size;
 	map->mtime_ns = m.id.mtime_ns;
-	if (find_module(r, &m.id) == 0) {
+	number = find_module(r, &m.id);
+	if (number != 0) {
+		put_name(r, &m, number);
+	} else {
 		f = open_image(r, fd, path);
 		if (f != NULL)
 			m.build_id = image_file_id(f, &m.build_id_len);

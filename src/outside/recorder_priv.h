@@ -84,6 +84,8 @@ struct recorder {
 struct module_id {
 	uint64_t dev, ino, size, mtime_ns;
 	uint64_t hash; /* of its build-id, or of its bytes; 0: it has none */
+	uint64_t path; /* a hash of it */
+	uint32_t same; /* the module that has its bytes; 0: itself */
 };
 
 /* -- recorder_stream.c: bytes into chunks -- */

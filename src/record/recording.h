@@ -98,6 +98,7 @@ int recording_cpu_refuses(const struct recording *r, char *out, size_t size);
 struct recording_module {
 	uint32_t number;
 	uint32_t of;	      /* debug information: of this one; else 0 */
+	uint32_t same;	      /* its bytes are those of this one; else 0 */
 	const char *path;     /* as its process saw it */
 	const char *kind;     /* file, vdso, debug, source */
 	const char *dir;      /* of a source: compiled in it; "": not known */

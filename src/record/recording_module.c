@@ -37,6 +37,8 @@ static void take_line(struct recording_module *m, const struct line *l)
 		m->build_id = l->value;
 	else if (strcmp(l->key, "of") == 0)
 		m->of = (uint32_t)number;
+	else if (strcmp(l->key, "same") == 0)
+		m->same = (uint32_t)number;
 	else if (strcmp(l->key, "dev") == 0)
 		m->dev = number;
 	else if (strcmp(l->key, "ino") == 0)
@@ -74,6 +76,23 @@ static int list_modules(struct recording *r)
 	return 0;
 }
 
+/* Another name of a module has its bytes. */
+static void share(struct recording *r)
+{
+	for (uint32_t i = 0; i < r->n_modules; i++) {
+		struct module *m = &r->modules[i];
+		const struct module *from =
+		    m->told.same == 0 ? NULL : find(r, m->told.same);
+
+		if (from == NULL || from->told.same != 0)
+			continue;
+		m->first = from->first;
+		m->n = from->n;
+		m->told.size = from->told.size;
+		m->told.build_id = from->told.build_id;
+	}
+}
+
 int recording_index_modules(struct recording *r)
 {
 	if (list_modules(r) < 0)
@@ -96,6 +115,7 @@ int recording_index_modules(struct recording *r)
 		if (m != NULL && m->n++ == 0)
 			m->first = i;
 	}
+	share(r);
 	return 0;
 }
 

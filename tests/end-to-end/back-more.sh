@@ -4,7 +4,7 @@
 # hark back: what gdb can do besides going back and forth.  Answers are held
 # against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 71
+plan 74
 
 SRC=$ROOT/tests/end-to-end
 
@@ -18,9 +18,10 @@ back() {
 
 	shift
 	for c; do words+=(-ex "$c"); done
-	out=$(timeout 100 "$HARK" back "$file" -- -nx -batch "${words[@]}" \
-		2>&1 </dev/null)
+	out=$(timeout 100 "$HARK" back "$file" "${AT[@]}" -- -nx -batch \
+		"${words[@]}" 2>&1 </dev/null)
 }
+AT=()
 
 # value N: of gdb's $N.
 value() { sed -nE 's/^\$'"$1"' = (.*)/\1/p' <<<"$out"; }
@@ -171,6 +172,25 @@ like "the first one is seen in it" "$out" 'Yes +target:.*first\.so'
 is "backwards: the second, then the first" \
 	"$(sed -nE 's/^plugin_work .* of target:.*\/(.*)/\1/p' <<<"$out" | tail -2 | paste -sd' ')" \
 	'second.so first.so'
+
+# The same file by other names, or a copy of it.
+mkdir more
+ln first.so more/linked.so
+cp second.so more/copied.so
+ln plugin more/program
+said=$("$HARK" record -q -o same.hark -- sh -c './plugin ./first.so ./second.so
+	more/program more/linked.so more/copied.so')
+is "files have other names" "$(sort -u <<<"$said")" $'answer 5\nanswer 9'
+AT=(--process "$("$HARK" info same.hark |
+	sed -nE 's/^([0-9]+) \([0-9]+\) +more\/program.*/\1/p')")
+back same.hark 'tbreak use' 'run' 'set breakpoint pending on' \
+	'break plugin_work' 'continue' 'info symbol $pc' 'continue' \
+	'info symbol $pc' 'info proc'
+AT=()
+like "a program by its other name" "$out" "exe = '.*more/program'"
+is "libraries by theirs" \
+	"$(sed -nE 's/^plugin_work .* of target:.*\/(.*)/\1/p' <<<"$out" | paste -sd' ')" \
+	'linked.so copied.so'
 
 # -- Names that are no text --
 odd=$'odd\xff\x1b dir'

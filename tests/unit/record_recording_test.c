@@ -259,6 +259,45 @@ START_TEST(recording_gives_modules_back)
 }
 END_TEST
 
+START_TEST(recording_modules_share_bytes)
+{
+	static const char *const others[] = {"same=2", "same=3", "same=1",
+					     "same=99"};
+	struct file_writer *w = begin(META);
+	struct hark_err err = {0};
+	struct recording *r;
+	uint8_t *bytes;
+	size_t len;
+	char text[64];
+
+	put_text(w, WIRE_CHUNK_MODULE, 0, 1,
+		 "path=/a\nbuild_id=abcd\nsize=5\n");
+	put_text(w, WIRE_CHUNK_BYTES, 0, 1, "01234");
+	for (uint32_t i = 0; i < 4; i++) { /* itself, a circle, right, none */
+		snprintf(text, sizeof text, "path=/%u\nsize=0\n%s\n", i,
+			 others[i]);
+		put_text(w, WIRE_CHUNK_MODULE, 0, 2 + i, text);
+	}
+	put_text(w, WIRE_CHUNK_END, 0, 0, "exit=0\n");
+	file_writer_close(w);
+	r = open_it(path);
+	ck_assert_uint_eq(5, recording_n_modules(r));
+	for (unsigned i = 1; i < 5; i++) {
+		ck_assert_int_eq(
+		    recording_read_module(r, i, &bytes, &len, &err),
+		    i == 3 ? 0 : -1);
+		if (i != 3)
+			continue;
+		ck_assert_str_eq("abcd", recording_module(r, i)->build_id);
+		ck_assert_uint_eq(5, recording_module(r, i)->size);
+		ck_assert_uint_eq(5, len);
+		ck_assert_mem_eq("01234", bytes, 5);
+		free(bytes);
+	}
+	recording_close(r);
+}
+END_TEST
+
 /* A chunk of a type that is not known is passed over, wherever it stands. */
 START_TEST(recording_chunks_of_no_type_are_of_no_stream)
 {
@@ -640,6 +679,7 @@ Suite *record_recording_suite(void)
 	tcase_add_test(t, recording_is_indexed_by_process_thread_and_count);
 	tcase_add_test(t, recording_tells_of_its_processes);
 	tcase_add_test(t, recording_gives_modules_back);
+	tcase_add_test(t, recording_modules_share_bytes);
 	tcase_add_test(t, recording_chunks_of_no_type_are_of_no_stream);
 	tcase_add_test(t, recording_cut_anywhere_is_whole_to_there);
 	tcase_add_test(t, recording_notices_every_flipped_bit);
