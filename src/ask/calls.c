@@ -1,23 +1,27 @@
 /* ask/calls.c - every call of a function: arguments and result.
  *
- * One run over the recording, with a breakpoint at the function and one at
- * each return address that was seen. All work is done in their conditions,
- * which let the run go on; it stops only where a breakpoint is to be added.
+ * Two runs over the recording: one with a breakpoint at the function, and one
+ * with a breakpoint at each return address that was seen. Both gather what
+ * they see thread by thread (ask/visits.h), and in the end calls are told in
+ * the order that all threads agree with.
  *
- * Q1  Calls wait in a queue in their order. The first is told when it has
- *     returned, or never will.
- * Q2  A thread whose stack pointer is above a call's frame has left it. */
+ * Q1  A thread's calls that have not returned are a stack; what is above one
+ *     that returns, or is called with the stack pointer above it, was left
+ *     otherwise.
+ * Q2  A call that ends in a jump to another one (or itself) returns with it.
+ */
 #include "ask/calls.h"
 
 #include "ask/abi.h"
 #include "ask/show.h"
+#include "ask/visits.h"
 #include "image/vars.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARAMETERS = 64, TEXT_MAX = 4096, RETURNS_MAX = 65536 };
+enum { PARAMETERS = 64, TEXT_MAX = 4096 };
 enum { BYTES_MAX = 4096 };
 
 struct parameter {
@@ -27,11 +31,17 @@ struct parameter {
 	char text[96]; /* of its type */
 };
 
-struct waiting {
-	struct waiting *next;
+struct entry {
 	struct calls_call call;
-	uint64_t rsp; /* behind its return */
-	bool is_over;
+	uint64_t rsp;	    /* behind its return */
+	struct entry *next; /* of its thread */
+	struct entry *down; /* the stack */
+};
+
+/* Its calls: all of them, those that the second run has come past, and those
+ * of them that have not returned. */
+struct thread {
+	struct entry *first, *last, *next, *top;
 };
 
 struct lister {
@@ -39,22 +49,20 @@ struct lister {
 	struct ask_source source;
 	struct space *space;
 	uint64_t function;
-	const struct hark_position *from, *to;
-	calls_each *each;
-	void *ctx;
+	uint64_t most; /* of a single thread */
 
 	struct parameter parameter[PARAMETERS];
 	unsigned n;
 	bool has_types;
 	struct parameter result;
 
-	uint64_t *returns; /* owned: where breakpoints are */
-	size_t n_returns;
-	uint64_t wanted; /* where one is to be added; 0: nowhere */
-	struct waiting *first, **last;
+	struct thread *threads; /* owned: by their numbers */
+	uint32_t n_threads;
+	struct entry **all; /* owned, and what they point to */
+	size_t n_all, room;
+	size_t n_open; /* not returned, and not left */
 	struct hark_registers regs;
-	bool no_memory, is_done;
-	int rc;
+	bool no_memory;
 };
 
 /* -- What the function takes -- */
@@ -176,160 +184,218 @@ static void set_result(struct lister *l, struct calls_call *c)
 	}
 }
 
-/* -- The queue -- */
+/* -- The first run: calls -- */
 
-static void waiting_free(struct waiting *w)
+static void entry_free(struct entry *e)
 {
-	for (unsigned i = 0; i < w->call.n; i++) {
-		free(w->call.arguments[i].type);
-		free(w->call.arguments[i].text);
+	for (unsigned i = 0; i < e->call.n; i++) {
+		free(e->call.arguments[i].type);
+		free(e->call.arguments[i].text);
 	}
-	free(w->call.arguments);
-	free(w->call.result.type);
-	free(w->call.result.text);
-	free(w);
+	free(e->call.arguments);
+	free(e->call.result.type);
+	free(e->call.result.text);
+	free(e);
 }
 
-/* Tells those at the head that are over; all of them, at the end. */
-static void flush(struct lister *l, bool all)
+static struct thread *thread_of(struct lister *l, uint32_t number)
 {
-	while (l->first != NULL && (all || l->first->is_over)) {
-		struct waiting *w = l->first;
+	return number < l->n_threads ? &l->threads[number] : NULL;
+}
 
-		l->first = w->next;
-		if (l->first == NULL)
-			l->last = &l->first;
-		if (l->rc == 0 && !l->no_memory)
-			l->rc = l->each(l->ctx, &w->call);
-		waiting_free(w);
+/* A new one, at the end of its thread's; NULL: no memory. */
+static struct entry *add_entry(struct lister *l, struct thread *t)
+{
+	struct entry *e;
+
+	if (l->n_all == l->room) {
+		size_t room = l->room == 0 ? 64 : 2 * l->room;
+		struct entry **more =
+		    reallocarray(l->all, room, sizeof(struct entry *));
+
+		if (more == NULL)
+			return NULL;
+		l->all = more;
+		l->room = room;
 	}
+	e = calloc(1, sizeof *e);
+	if (e == NULL)
+		return NULL;
+	l->all[l->n_all++] = e;
+	if (t->last == NULL)
+		t->first = t->next = e;
+	else
+		t->last->next = e;
+	t->last = e;
+	l->n_open++;
+	return e;
 }
 
-/* Q2 */
-static void leave(struct lister *l, uint32_t thread, uint64_t rsp)
-{
-	for (struct waiting *w = l->first; w != NULL; w = w->next)
-		if (w->call.at.thread == thread && w->rsp < rsp)
-			w->is_over = true;
-}
-
-static bool is_new_return(const struct lister *l, uint64_t addr)
-{
-	for (size_t i = 0; i < l->n_returns; i++)
-		if (l->returns[i] == addr)
-			return false;
-	return true;
-}
-
-/* -- What the run meets -- */
-
-static bool read_here(struct lister *l, struct hark_position *at)
-{
-	struct hark_timeline *t = l->p->timeline;
-
-	*at = hark_where(t);
-	if (hark_position_compare(t, at, l->to) > 0) {
-		l->is_done = true;
-		return false;
-	}
-	return hark_registers(t, at->thread, &l->regs, NULL) == 0;
-}
-
-/* 1: a breakpoint is to be added, or that is all. */
-static int on_call(void *ctx, struct hark_timeline *t)
+static int on_call(void *ctx, const struct hark_position *at, uint64_t pc)
 {
 	struct lister *l = ctx;
-	struct hark_position at;
-	struct waiting *w;
+	struct thread *t = thread_of(l, at->thread);
 	uint8_t known[8];
+	struct entry *e;
 
-	(void)t;
-	if (!read_here(l, &at))
-		return l->is_done;
-	w = calloc(1, sizeof *w);
-	if (w == NULL) {
+	(void)pc;
+	if (t == NULL ||
+	    hark_registers(l->p->timeline, at->thread, &l->regs, NULL) < 0)
+		return 0;
+	e = add_entry(l, t);
+	if (e == NULL) {
 		l->no_memory = true;
 		return 1;
 	}
-	leave(l, at.thread, l->regs.gpr[4] + 8);
-	w->call.at = at;
-	w->rsp = l->regs.gpr[4] + 8;
+	e->call.at = *at;
+	e->rsp = l->regs.gpr[4] + 8;
 	if (l->source.read(l->source.ctx, l->regs.gpr[4], 8,
-			   (uint8_t *)&w->call.caller, known) != 8)
-		w->call.caller = 0;
-	set_arguments(l, &w->call);
-	*l->last = w;
-	l->last = &w->next;
-	flush(l, false);
-	if (w->call.caller != 0 && is_new_return(l, w->call.caller))
-		l->wanted = w->call.caller;
-	return l->wanted != 0 || l->no_memory || l->rc != 0;
+			   (uint8_t *)&e->call.caller, known) != 8)
+		e->call.caller = 0;
+	set_arguments(l, &e->call);
+	return l->no_memory || (l->most != 0 && l->n_all == l->most);
 }
 
-static int on_return(void *ctx, struct hark_timeline *t)
+/* -- The second run: returns -- */
+
+static void pop(struct lister *l, struct thread *t)
+{
+	t->top = t->top->down;
+	l->n_open--;
+}
+
+/* The thread is at this moment. */
+static void come_to(struct lister *l, struct thread *t,
+		    const struct hark_position *at)
+{
+	while (t->next != NULL &&
+	       visits_compare(l->p->timeline, &t->next->call.at, at) < 0) {
+		struct entry *e = t->next;
+
+		while (t->top != NULL && t->top->rsp < e->rsp)
+			pop(l, t); /* Q1 */
+		e->down = t->top;
+		t->top = e;
+		t->next = e->next;
+	}
+}
+
+static bool is_of(const struct entry *e, const struct lister *l)
+{
+	return e->rsp == l->regs.gpr[4] && e->call.caller == l->regs.rip;
+}
+
+static int on_return(void *ctx, const struct hark_position *at, uint64_t pc)
 {
 	struct lister *l = ctx;
-	struct waiting *found = NULL;
-	struct hark_position at;
+	struct thread *t = thread_of(l, at->thread);
+	struct entry *e;
 
-	(void)t;
-	if (!read_here(l, &at))
-		return l->is_done;
-	for (struct waiting *w = l->first; w != NULL; w = w->next)
-		if (!w->is_over && w->call.at.thread == at.thread &&
-		    w->rsp == l->regs.gpr[4] && w->call.caller == l->regs.rip)
-			found = w;
-	if (found == NULL)
+	(void)pc;
+	if (t == NULL ||
+	    hark_registers(l->p->timeline, at->thread, &l->regs, NULL) < 0)
 		return 0;
-	set_result(l, &found->call);
-	found->is_over = true;
-	flush(l, false);
-	return l->no_memory || l->rc != 0;
-}
-
-static int add_return(struct lister *l, struct hark_err *err)
-{
-	uint64_t *more;
-
-	if (l->n_returns == RETURNS_MAX)
-		return 0; /* that many callers are enough */
-	more = reallocarray(l->returns, l->n_returns + 1, sizeof *more);
-	if (more == NULL)
-		return err_set(err, HARK_ENOMEM, 0, "no memory");
-	l->returns = more;
-	l->returns[l->n_returns++] = l->wanted;
-	hark_break(l->p->timeline, l->wanted, HARK_ANY_THREAD, on_return, l);
-	l->wanted = 0;
-	return 0;
-}
-
-static int run(struct lister *l, struct hark_err *err)
-{
-	struct hark_timeline *t = l->p->timeline;
-	struct hark_stopped stop = {.why = HARK_STOP_STEP};
-	struct hark_position at = *l->from;
-	struct hark_error e = {0};
-
-	if (hark_seek(t, &at, &e) < 0)
-		return ask_error(&e, err);
-	hark_break(t, l->function, HARK_ANY_THREAD, on_call, l);
-	while (!l->is_done && l->rc == 0) {
-		if (hark_run(t, HARK_FORWARD, &stop, &e) < 0)
-			return ask_error(&e, err);
-		if (stop.why == HARK_STOP_END)
-			break;
-		if (l->no_memory)
-			return err_set(err, HARK_ENOMEM, 0,
-				       "no memory for a list of calls");
-		if (l->wanted != 0 && add_return(l, err) < 0)
-			return -1;
+	come_to(l, t, at);
+	for (e = t->top; e != NULL && !is_of(e, l); e = e->down)
+		;
+	if (e == NULL)
+		return 0;
+	while (t->top != e)
+		pop(l, t);
+	while (t->top != NULL && is_of(t->top, l)) { /* Q2 */
+		set_result(l, &t->top->call);
+		pop(l, t);
 	}
-	return 0;
+	return l->no_memory || l->n_open == 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Where they return to; NULL: no memory. */
+static uint64_t *find_returns(const struct lister *l, size_t *n)
+{
+	uint64_t *all = calloc(l->n_all + 1, sizeof *all);
+	size_t kept = 0;
+
+	if (all == NULL)
+		return NULL;
+	for (size_t i = 0; i < l->n_all; i++)
+		all[i] = l->all[i]->call.caller;
+	qsort(all, l->n_all, sizeof *all, by_number);
+	for (size_t i = 0; i < l->n_all; i++)
+		if (all[i] != 0 && (kept == 0 || all[i] != all[kept - 1]))
+			all[kept++] = all[i];
+	*n = kept;
+	return all;
+}
+
+/* -- All of it -- */
+
+static int by_moment(const void *a, const void *b, void *ctx)
+{
+	struct entry *const *x = a, *const *y = b;
+
+	return visits_compare(ctx, &(*x)->call.at, &(*y)->call.at);
+}
+
+static int gather(struct lister *l, const struct hark_position *from,
+		  const struct hark_position *to, struct hark_err *err)
+{
+	uint64_t *returns;
+	size_t n;
+	int rc;
+
+	if (visits_gather(l->p, &l->function, 1, from, to, on_call, l, err) < 0)
+		return -1;
+	returns = find_returns(l, &n);
+	l->no_memory = l->no_memory || returns == NULL;
+	rc = l->no_memory
+		 ? -1
+		 : visits_gather(l->p, returns, n, from, to, on_return, l, err);
+	free(returns);
+	if (l->no_memory)
+		return err_set(err, HARK_ENOMEM, 0,
+			       "no memory for a list of calls");
+	if (rc == 0 && l->n_all > 0)
+		qsort_r(l->all, l->n_all, sizeof(struct entry *), by_moment,
+			l->p->timeline);
+	return rc;
+}
+
+static void lister_free(struct lister *l)
+{
+	for (size_t i = 0; i < l->n_all; i++)
+		entry_free(l->all[i]);
+	for (unsigned i = 0; i < l->n; i++)
+		free(l->parameter[i].name);
+	free(l->all);
+	free(l->threads);
+	free(l);
+}
+
+/* Thread numbers are from 1, but a file may say anything. */
+static int make_threads(struct lister *l)
+{
+	unsigned n = hark_n_threads(l->p->timeline);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t number = hark_thread(l->p->timeline, i)->number;
+
+		if (number >= l->n_threads && number <= n)
+			l->n_threads = number + 1;
+	}
+	l->threads = calloc(l->n_threads + 1u, sizeof *l->threads);
+	return l->threads != NULL ? 0 : -1;
 }
 
 int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
 	       const struct hark_position *from, const struct hark_position *to,
-	       calls_each *each, void *ctx, struct hark_err *err)
+	       uint64_t most, calls_each *each, void *ctx, struct hark_err *err)
 {
 	struct lister *l = calloc(1, sizeof *l);
 	int rc;
@@ -340,17 +406,15 @@ int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
 			     .source = ask_source_of(p),
 			     .space = s,
 			     .function = function,
-			     .from = from,
-			     .to = to,
-			     .each = each,
-			     .ctx = ctx};
-	l->last = &l->first;
+			     .most =
+				 hark_n_threads(p->timeline) == 1 ? most : 0};
 	find_types(l);
-	rc = run(l, err);
-	flush(l, true);
-	for (unsigned i = 0; i < l->n; i++)
-		free(l->parameter[i].name);
-	free(l->returns);
-	free(l);
+	rc = make_threads(l) < 0 ? err_set(err, HARK_ENOMEM, 0, "no memory")
+				 : gather(l, from, to, err);
+	for (size_t i = 0; rc == 0 && i < l->n_all && (most == 0 || i < most);
+	     i++)
+		if (each(ctx, &l->all[i]->call) != 0)
+			break;
+	lister_free(l);
 	return rc;
 }

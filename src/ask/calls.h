@@ -31,9 +31,10 @@ struct calls_call {
 typedef int calls_each(void *ctx, const struct calls_call *c);
 
 /* All calls of the function at an address between two moments, in their
- * order. The timeline is moved. */
+ * order; if most is not 0, no more than these. The timeline is moved. */
 int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
 	       const struct hark_position *from, const struct hark_position *to,
-	       calls_each *each, void *ctx, struct hark_err *err);
+	       uint64_t most, calls_each *each, void *ctx,
+	       struct hark_err *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* ask/source.c - one moment of a process: of a timeline. */
 #include "ask/source.h"
 
+#include <stdlib.h>
+
 int ask_error(const struct hark_error *from, struct hark_err *err)
 {
 	static const enum hark_code codes[] = {
@@ -80,4 +82,16 @@ struct ask_source ask_source_of(struct ask_pair *p)
 				   .module = source_module,
 				   .read_module = source_read_module,
 				   .ctx = p};
+}
+
+uint64_t ask_pc(struct hark_timeline *t)
+{
+	struct hark_registers *regs = calloc(1, sizeof *regs);
+	uint64_t pc = 0;
+
+	if (regs != NULL &&
+	    hark_registers(t, hark_selected(t), regs, NULL) == 0)
+		pc = regs->rip;
+	free(regs);
+	return pc;
 }

@@ -30,6 +30,9 @@ struct ask_pair {
 };
 struct ask_source ask_source_of(struct ask_pair *p);
 
+/* What the selected thread is about to execute; 0: it is not known. */
+uint64_t ask_pc(struct hark_timeline *t);
+
 /* What the public errors mean here; always -1. */
 int ask_error(const struct hark_error *from, struct hark_err *err);
 

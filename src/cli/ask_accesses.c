@@ -4,12 +4,14 @@
 
 #include "ask/calls.h"
 #include "ask/show.h"
+#include "ask/visits.h"
 #include "image/lines.h"
 #include "present/json.h"
 #include "present/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_MAX = 1 << 16, CODE_LEN = 512, SHOWN = 64 };
@@ -369,15 +371,64 @@ static int find_function(struct ask *a, const char *function, uint64_t *out,
 	return 0;
 }
 
+/* -- Lines -- */
+
+static int print_visit(void *ctx, const struct hark_position *at, uint64_t pc)
+{
+	struct list *l = ctx;
+	char position[64], code[CODE_LEN];
+	struct json j;
+
+	if (l->a->json) {
+		json_init(&j, stdout);
+		json_object(&j, NULL);
+		answer_put_position(&j, "position", at);
+		json_number(&j, "thread", at->thread);
+		answer_put_code(&j, l->a, pc);
+		json_end(&j);
+	} else {
+		hark_position_text(at, position, sizeof position);
+		space_code(l->a->space, pc, false, code, sizeof code);
+		printf("%-16s %s\n", position, code);
+	}
+	l->n++;
+	return l->a->limit != 0 && l->n == l->a->limit;
+}
+
+static int answer_visits(struct ask *a, const char *what, const char *file,
+			 uint32_t line, struct hark_err *err)
+{
+	struct list l = {.a = a, .what = what};
+	uint64_t *sites;
+	size_t n;
+	int rc;
+
+	if (visits_sites(a->space, file, line, &sites, &n, err) < 0)
+		return -1;
+	rc = visits_list(&a->m->pair, sites, n, &a->from, &a->to, a->limit,
+			 print_visit, &l, err);
+	free(sites);
+	moment_hush(a->m);
+	if (rc < 0)
+		return -1;
+	if (l.n == 0)
+		say("'%s' is not executed there", what);
+	return l.n > 0;
+}
+
 int answer_calls(struct ask *a, const char *function, struct hark_err *err)
 {
 	struct list l = {.a = a, .what = function};
+	char file[CODE_LEN];
 	uint64_t addr = 0;
+	uint32_t line;
 	int rc;
 
+	if (visits_parse(function, file, sizeof file, &line))
+		return answer_visits(a, function, file, line, err);
 	if (find_function(a, function, &addr, err) < 0)
 		return -1;
-	rc = calls_list(&a->m->pair, a->space, addr, &a->from, &a->to,
+	rc = calls_list(&a->m->pair, a->space, addr, &a->from, &a->to, a->limit,
 			print_call, &l, err);
 	moment_hush(a->m);
 	if (rc < 0)

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 79
+plan 97
 
 ask() { timeout 300 "$HARK" ask "$@"; }
 
@@ -227,11 +227,48 @@ fib(n = 2) = 1"
 	like "O$o: a bool" "$(ask calls.hark calls is_odd)" '= false  \(from main'
 done
 is "fib is called" "$(ask calls.hark calls fib | wc -l)" 15
+from=$(ask calls.hark calls fib | sed -n '4{s/ .*//;p}')
+is "calls from one of them on" \
+	"$(ask calls.hark calls fib --from "$from" | head -n 1)" \
+	"$(ask calls.hark calls fib | sed -n 4p)"
 gcc -O1 -o calls-bare calls.c -w
 record calls-bare ./calls-bare
 like "without debug information: registers" \
 	"$(ask calls-bare.hark calls fib | head -n 1)" \
 	'fib\(rdi = 0x5, rsi = 0x[0-9a-f]+, .*\) = 0x5  '
+
+# -- Lines --
+
+at=$(grep -n 'counter = ' writes.c | cut -d: -f1)
+for w in writes writes-static; do
+	ask $w.hark calls "writes.c:$at" >$w.visits
+	is "every time that a line was executed ($w)" "$(wc -l <$w.visits)" 20000
+	like "and where ($w)" "$(sed -n 777p $w.visits)" \
+		"^1:[0-9+]+ +main at writes.c:$at\$"
+done
+# Each visit, then the write that is done there, before the next visit.
+is "the line comes before what it writes" "$(sed 's/ .*//' writes.visits |
+	paste -d '\n' - <(sed 's/ .*//' writes.list) | sed 's/^1://' | awk -F+ '
+	$1 < count || ($1 == count && $2 + 0 < step) { print NR ": " $0 }
+	{ count = $1 + 0; step = $2 + 0 }' | head -n 3)" ""
+from=$(sed -n '1000{s/ .*//;p}' writes.visits)
+is "from one of them on" \
+	"$(ask writes.hark calls "writes.c:$at" --from "$from" --limit 3)" \
+	"$(sed -n 1000,1002p writes.visits)"
+is "the whole path, and JSON" \
+	"$(ask writes.hark calls "$PWD/writes.c:$at" --limit 1 --json |
+		python3 -c 'import json, sys
+v = json.load(sys.stdin)
+print(v["position"], v["thread"], v["function"], v["line"])')" \
+	"$(sed -n '1s/ .*//p' writes.visits) 1 main $at"
+try ask writes.hark calls writes.c:1
+like "a line without code" "$status|$err" \
+	'^125\|hark: there is no code at writes.c:1; the next is at line [0-9]+$'
+try ask writes.hark calls wrote.c:1
+is "a file that is not there" "$status|$err" \
+	"125|hark: there is no code at wrote.c:1"
+try ask writes.hark calls writes.c:0
+like "no line" "$status|$err" '^125\|hark: '
 
 # -- Registers and stacks --
 
@@ -269,6 +306,8 @@ for o in 0 2; do
 	like "O$o: and main" "$s" '#2 +0x[0-9a-f]+ main at .*stack\.c:19'
 	like "O$o: down to the start" "$s" '_start'
 done
+is "a line of an inlined function: the crash" \
+	"$(ask stack.hark calls stack.c:6 | wc -l)" 1
 like "regs" "$(ask stack.hark regs)" 'rip +0x[0-9a-f]{16}  middle'
 is "the same by name" "$(ask stack.hark value '$rip' | sed 's/.* = //')" \
 	"$(ask stack.hark regs --json | python3 -c 'import json, sys
@@ -317,6 +356,9 @@ is "writes of three threads, in the one order there was" \
 	"$(ask threads.hark writes shared | sed 's/.* -> \([0-9]*\)  .*/\1/' |
 		cmp - <(seq 300) && echo same)" same
 is "its value" "$(ask threads.hark value shared)" "shared = $(cat threads.out)"
+at=$(grep -n 'shared++' threads.c | cut -d: -f1)
+is "a line of three threads" "$(ask threads.hark calls "threads.c:$at" |
+	cut -d: -f1 | sort | uniq -c | xargs)" "100 2 100 3 100 4"
 is "every thread calls mark" "$(ask threads.hark calls mark | wc -l)" 3
 ask threads.hark calls mark --json >marks.json
 is "each has its own thread-local variable" "$(python3 - "$HARK" <<'EOF'
@@ -330,6 +372,67 @@ for line in open("marks.json"):
         print(m, r.stdout, r.stderr)
 EOF
 )" ""
+
+# Threads that take turns: what is asked of all of them is told in that order.
+cat >turns.c <<'EOF'
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int turn;
+__attribute__((noinline)) int act(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n * 2; /* here */
+}
+__attribute__((noinline)) int deep(int n)
+{
+	return n == 0 ? act(turn) : deep(n - 1) + 1;
+}
+static void *run(void *p)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_mutex_lock(&lock);
+		while (turn % 3 != (int)(long)p)
+			pthread_cond_wait(&changed, &lock);
+		deep(turn % 4);
+		turn++;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+	return 0;
+}
+int main(void)
+{
+	pthread_t t[3];
+
+	for (long i = 0; i < 3; i++)
+		pthread_create(&t[i], 0, run, (void *)i);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], 0);
+	return 0;
+}
+EOF
+gcc -g -O1 -fno-optimize-sibling-calls -pthread -o turns turns.c
+record turns ./turns
+is "calls of threads that take turns" \
+	"$(ask turns.hark calls act | sed 's/^[^ ]* *//; s/  (.*//')" \
+	"$(for i in $(seq 0 59); do echo "act(n = $i) = $((2 * i))"; done)"
+is "the first of them" "$(ask turns.hark calls act --limit 7)" \
+	"$(ask turns.hark calls act | head -n 7)"
+at=$(grep -n 'here' turns.c | cut -d: -f1)
+is "a line of threads that take turns" \
+	"$(ask turns.hark calls "turns.c:$at" | cut -d: -f1 | tr -d '\n')" \
+	"$(for _ in $(seq 20); do printf 234; done)"
+is "calls within calls, each with its result" \
+	"$(ask turns.hark calls deep | sed 's/^[^ ]* *//; s/  (.*//' | head -n 7)" \
+	"deep(n = 0) = 0
+deep(n = 1) = 3
+deep(n = 0) = 2
+deep(n = 2) = 6
+deep(n = 1) = 5
+deep(n = 0) = 4
+deep(n = 3) = 9"
+is "all of them" "$(ask turns.hark calls deep | grep -c '= [0-9]*  (from')" 150
 
 # -- Mistakes --
 

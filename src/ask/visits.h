@@ -1,0 +1,42 @@
+/* ask/visits.h - every time that a source line was executed.
+ *
+ * That is: every time that control came to it. Where its code begins debug
+ * information says; code of a line in several places (the parts of a loop's
+ * head, the copies of an inlined function) begins at each of them. */
+#ifndef ASK_VISITS_H
+#define ASK_VISITS_H
+
+#include "ask/space.h"
+
+/* Is it FILE:LINE? The file is cut out of the text. */
+bool visits_parse(const char *text, char *file, size_t size, uint32_t *line);
+
+/* The addresses at which code of that line begins, in all modules of the
+ * moment; for the caller to free. If there is none, err names the next line
+ * that has code. */
+int visits_sites(struct space *s, const char *file, uint32_t line,
+		 uint64_t **out, size_t *n, struct hark_err *err);
+
+/* Not 0: enough. */
+typedef int visits_each(void *ctx, const struct hark_position *at, uint64_t pc);
+
+/* Calls each for all executions of these addresses between two moments, with
+ * the timeline there: of every thread in order, of one thread after the other.
+ * The timeline is moved. */
+int visits_gather(struct ask_pair *p, const uint64_t *sites, size_t n,
+		  const struct hark_position *from,
+		  const struct hark_position *to, visits_each *each, void *ctx,
+		  struct hark_err *err);
+
+/* The same, of all threads in the order that they agree with; the timeline is
+ * anywhere. If most is not 0, no more than these. */
+int visits_list(struct ask_pair *p, const uint64_t *sites, size_t n,
+		const struct hark_position *from,
+		const struct hark_position *to, uint64_t most,
+		visits_each *each, void *ctx, struct hark_err *err);
+
+/* < 0, 0, > 0 as a comes before b; never 0 for different ones. */
+int visits_compare(struct hark_timeline *t, const struct hark_position *a,
+		   const struct hark_position *b);
+
+#endif

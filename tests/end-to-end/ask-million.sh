@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# timeout: 400
+# hark ask writes: a million of them, held against what the program says itself.
+. "$(dirname "$0")/lib.sh"
+
+plan 5
+
+hark record -q -o million.hark -- "$GUESTS/back_million" >truth
+is "the program tells a million values" "$(wc -l <truth)" 1000000
+timeout 300 "$HARK" ask million.hark writes million.value >list
+sed -n 's/^.* -> \([0-9]*\)  (.*)$/\1/p' list >after
+ok "exactly these were written" cmp truth after
+is "and nothing else" "$(wc -l <list)" 1000000
+# What was there before, where it is known, is what the one before has written.
+is "each found what the one before left" "$(sed 's/^.*value: \(.*\) -> .*/\1/' list |
+	paste -d ' ' - <(echo; head -n -1 truth) |
+	awk '$1 != "??" && $1 != $2' | head -n 3)" ""
+is "moments ascend" "$(sed 's/ .*//; s/^1://' list | awk -F+ '
+	$1 < count || ($1 == count && $2 + 0 <= step) { print NR ": " $0 }
+	{ count = $1 + 0; step = $2 + 0 }' | head -n 3)" ""
