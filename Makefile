@@ -241,6 +241,7 @@ bench: setup
 	$(BUILD_ALL) all guests
 	bench/run
 	bench/door
+	bench/travel
 
 setup:
 	tools/setup $(or $(filter check bench,$(MAKECMDGOALS)),build)

@@ -3,7 +3,7 @@
 # that was spent is counted, and what is not there is named.  The tools that
 # are measured here are scripts with a known fault or a known price.
 . "$(dirname "$0")/lib.sh"
-plan 40
+plan 42
 unset BENCH
 
 # bench ARGS...: a quick run with its own results; the tables are in $out.
@@ -328,3 +328,12 @@ like "hark itself can be measured" "$status $out" \
 try "$ROOT/bench/door" --out "$T/out" --hark "$HARK" -n 5 --cycles 2 \
 	--threads 1,4 --no-peers
 like "hark comes and goes, and its target lives" "$status $out" '^0 .*ok; '
+hark record -q -o small.hark -- "$GUESTS/back_writes" >/dev/null
+try "$ROOT/bench/travel" --out "$T/out" --hark "$HARK" --recording small.hark
+like "waiting in a recording is measured" "$status $out" \
+	'^0 .*reverse-stepi +2 +[0-9.]+ .*gdb, from the command to its prompt +2000 +[0-9.]+ '
+is "every figure was taken" "$(python 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(len(d["runs"]), min(len(r["seek"]) for r in d["runs"]),
+      min(len(r["stepi"]) for r in d["runs"]), len(d["gdb_s"]))' \
+	"$T/out/travel-latest.json")" "2 60 2000 5"
