@@ -304,6 +304,17 @@ typedef int hark_each_race(void *ctx, const struct hark_race *r);
 int hark_races(struct hark_timeline *t, hark_each_race *each, void *ctx,
 	       struct hark_error *err);
 
+/* What these bytes (at most 64) may hold at this moment, if nothing puts other
+ * threads' writes before it or behind it: hark_read has what they held in the
+ * order that this recording happens to have. Every write that may have been the
+ * last one before the moment, with the bytes behind it, as far as the writer
+ * knew them. by: NULL if it may be that none of them has come yet. Not 0 from
+ * `each` ends it. Returns how many were told; 0 or 1: nobody races. */
+typedef int hark_each_possible(void *ctx, const struct hark_access *by,
+			       const uint8_t *bytes, const uint8_t *known);
+int hark_possible(struct hark_timeline *t, uint64_t address, uint64_t len,
+		  hark_each_possible *each, void *ctx, struct hark_error *err);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -27,6 +27,10 @@ int answer_calls(struct ask *a, const char *function, struct hark_err *err);
 int answer_registers(struct ask *a, struct hark_err *err);
 int answer_stack(struct ask *a, struct hark_err *err);
 int answer_races(struct ask *a, struct hark_err *err);
+/* The value, which at the moment was this, and all others that it may have
+ * been: 0. */
+int answer_possible(struct ask *a, const char *what, const struct value *v,
+		    const char *as_it_was, struct hark_err *err);
 
 /* Into an object of JSON: a moment; where code is (address, function, file,
  * line). */

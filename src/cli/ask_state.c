@@ -93,7 +93,9 @@ int answer_value(struct ask *a, const char *what, struct hark_err *err)
 	}
 	prose_init(&text, TEXT_MAX);
 	rc = show_value(&a->eval, &v, &text, err);
-	if (rc == 0 && a->json)
+	if (rc == 0 && args_flag(a->args, "all"))
+		rc = answer_possible(a, what, &v, prose_of(&text), err);
+	else if (rc == 0 && a->json)
 		value_json(a, what, &v, prose_of(&text));
 	else if (rc == 0)
 		printf("%s = %s\n", what, prose_of(&text));

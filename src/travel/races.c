@@ -194,12 +194,31 @@ static int find_shared(struct races *r, struct hark_err *err)
 
 /* -- The question ---------------------------------------------------------- */
 
-static int find(struct races *r, struct conflicts *c, struct hark_err *err)
+int races_prepare(struct races *r, struct hark_err *err)
 {
 	r->t->done = 0;
 	r->t->total = 3ull * r->t->n_lanes;
-	if (races_locked(r->t->rec->r, r->t->process, &r->stops, err) < 0 ||
-	    races_list_stops(r, err) < 0 || find_shared(r, err) < 0)
+	return races_locked(r->t->rec->r, r->t->process, &r->stops, err) < 0 ||
+		       races_list_stops(r, err) < 0 || find_shared(r, err) < 0
+		   ? -1
+		   : 0;
+}
+
+void races_finish(struct races *r)
+{
+	for (unsigned k = 0; k < 2; k++)
+		while (r->spare[k].n > 0)
+			runner_free(r->spare[k].runners[--r->spare[k].n]);
+	numbers_free(&r->stops);
+	numbers_free(&r->words);
+	numbers_free(&r->spoilt);
+	free(r->stop_list);
+	free(r->granules);
+}
+
+static int find(struct races *r, struct conflicts *c, struct hark_err *err)
+{
+	if (races_prepare(r, err) < 0)
 		return -1;
 	if (r->n_granules == 0)
 		return 0;
@@ -216,14 +235,7 @@ int hark_races(struct hark_timeline *t, hark_each_race *each, void *ctx,
 
 	if (t->n_lanes > 1)
 		rc = find(&r, &c, &why);
-	for (unsigned k = 0; k < 2; k++)
-		while (r.spare[k].n > 0)
-			runner_free(r.spare[k].runners[--r.spare[k].n]);
-	numbers_free(&r.stops);
-	numbers_free(&r.words);
-	numbers_free(&r.spoilt);
-	free(r.stop_list);
-	free(r.granules);
+	races_finish(&r);
 	if (rc == 0 && c.n > 0)
 		rc = races_tell(t, &c, each, ctx, &why);
 	free(c.at);

@@ -9,6 +9,7 @@
  *	races_poll.c	which of these were touched since the last look
  *	races_clock.c	what comes before what: vector clocks
  *	races_tell.c	which instructions it was
+ *	races_values.c	what a word may hold, then
  *
  * WHAT ORDERS. A thread's life is cut in regions by what synchronises it:
  *	a locked instruction takes over what the threads knew that have used
@@ -118,6 +119,8 @@ int poll_marks(struct poll *p, const struct runner *x, poll_each *each,
 struct clocks; /* opaque */
 struct clocks *clocks_new(unsigned n_threads);
 void clocks_free(struct clocks *c);
+/* What a thread knows of each; of itself: the present time. */
+const uint32_t *clocks_of(const struct clocks *c, unsigned thread);
 /* 1: it has learnt something. */
 int clocks_take(struct clocks *c, unsigned thread, uint64_t thing);
 int clocks_give(struct clocks *c, unsigned thread, uint64_t thing,
@@ -177,6 +180,16 @@ int races_tell(struct hark_timeline *t, const struct conflicts *c,
 
 /* -- races.c -- */
 
+/* What a region has touched of the granules in question. */
+struct mark {
+	uint32_t granule;
+	uint8_t bytes[2]; /* loads, stores */
+};
+/* A region is over, and its thread's clock was this. */
+typedef int races_each_region(void *ctx, const struct region *r,
+			      const uint32_t *clock, const struct mark *marks,
+			      size_t n, struct hark_err *err);
+
 /* Runners that have done with a thread. */
 enum { RACES_SPARE = 8 };
 struct spare {
@@ -194,9 +207,15 @@ struct races {
 	size_t n_stops;
 	uint32_t *granules; /* owned: that are shared */
 	size_t n_granules;
+	struct region alone; /* its end is where the second thread was made */
+	races_each_region *each; /* NULL: conflicts are looked for */
+	void *ctx;
 };
 
 int races_no_memory(struct hark_err *err); /* always -1 */
+/* Which words and instructions synchronise; .granules is made. */
+int races_prepare(struct races *r, struct hark_err *err);
+void races_finish(struct races *r);
 /* Tells how far it is; not 0: it is to be given up. ctx: the timeline. */
 int races_ask(void *ctx);
 /* What stops are known now, in .stop_list. */

@@ -131,6 +131,11 @@ static uint32_t *clock_of(const struct clocks *c, unsigned thread)
 	return c->threads + (size_t)thread * c->n;
 }
 
+const uint32_t *clocks_of(const struct clocks *c, unsigned thread)
+{
+	return clock_of(c, thread);
+}
+
 /* 1: it was not all known before. */
 static int join(const struct clocks *c, uint32_t *to, const uint32_t *from)
 {

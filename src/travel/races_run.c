@@ -25,11 +25,6 @@ static int has_word(const struct races *r, const struct races_op *op)
 	       numbers_have(&r->words, races_word(op->address + op->size - 1));
 }
 
-struct mark {
-	uint32_t granule;
-	uint8_t bytes[2]; /* by kind */
-};
-
 /* A thread, at the next thing that synchronises it. */
 struct racer {
 	struct lane *l;
@@ -386,7 +381,10 @@ static int sync_call(struct third *s, struct racer *x)
 				s->err) < 0)
 			return -1;
 	note_ends(s, x);
-	x->is_alone &= !races_makes_thread(&x->call);
+	if (x->is_alone && races_makes_thread(&x->call)) {
+		x->is_alone = 0;
+		s->r->alone = x->region;
+	}
 	return 0;
 }
 
@@ -465,6 +463,20 @@ static void leave(struct third *s, struct racer *x)
 	s->r->t->done++;
 }
 
+/* To whoever wants to know, or to the clocks. */
+static int hand_over(struct third *s, struct racer *x)
+{
+	struct races *r = s->r;
+	int rc;
+
+	if (r->each == NULL)
+		return tell_marks(s, x);
+	rc = r->each(r->ctx, &x->region, clocks_of(s->clocks, x->region.lane),
+		     x->marks, x->n_marks, s->err);
+	x->n_marks = 0;
+	return rc;
+}
+
 static int step(struct third *s, struct racer *x)
 {
 	if (x->x[0] == NULL) {
@@ -472,7 +484,7 @@ static int step(struct third *s, struct racer *x)
 		s->live[s->n_live++] = x;
 		return begin(s, x);
 	}
-	if (tell_marks(s, x) < 0 || sync(s, x) < 0)
+	if (hand_over(s, x) < 0 || sync(s, x) < 0)
 		return -1;
 	if (x->cut == RUNNER_END) {
 		leave(s, x);

@@ -3,7 +3,7 @@
 # hark ask races: what is in order is not told, and what is not is, whatever way
 # threads were scheduled.
 . "$(dirname "$0")/lib.sh"
-plan 50
+plan 56
 
 # record WAY [OPTION...]: WAY.hark
 record() {
@@ -104,6 +104,43 @@ like "... and told on demand" "$status:$out" '^0:.*\((__)?l64a'
 record strtok
 like "functions that touch what they are given are told" \
 	"$(races strtok.hark --json 2>&1)" '"symbol": ?"(__)?strtok'
+
+# -- What a word may hold --
+
+record choice
+races choice.hark --json >choice.json 2>/dev/null
+# possible THREAD STEPS: so many instructions behind this thread's write.
+possible() {
+	local at
+
+	at=$(python3 - "$@" <<'END'
+import json, re, sys
+
+thread, steps = map(int, sys.argv[1:])
+row = json.loads(open("choice.json").readline())
+at, = [x["position"] for x in (row["first"], row["second"])
+       if x["thread"] == thread]
+t, count, step = re.fullmatch(r"(\d+):(\d+)(?:\+(\d+))?", at).groups()
+print(f"{t}:{count}+{int(step or 0) + steps}")
+END
+	)
+	timeout 60 "$HARK" ask choice.hark value counter --all --at "$at" \
+		--json 2>&1 | python3 -c '
+import json, sys
+row = json.load(sys.stdin)
+print(*sorted(row["possible"]), ":", *sorted(row["threads"]))'
+}
+is "before it writes: as it was, or the other one's" "$(possible 2 0)" "1 7 : 3"
+is "... and the other way round" "$(possible 3 0)" "1 5 : 2"
+is "then: its own, or the other one's" "$(possible 2 1)" "5 7 : 2 3"
+is "... and the other way round" "$(possible 3 1)" "5 7 : 2 3"
+like "when they are no more, it is what was written then" \
+	"$(timeout 60 "$HARK" ask choice.hark value counter --all)" \
+	'^counter = [0-9]+$'
+record mutex
+is "what is in order is one thing" \
+	"$(timeout 60 "$HARK" ask mutex.hark value counter --all)" \
+	"$(timeout 60 "$HARK" ask mutex.hark value counter)"
 
 # -- Key frames, one thread, none --
 

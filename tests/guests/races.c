@@ -365,6 +365,12 @@ static void racy_behind(int me)
 	}
 }
 
+/* One of them is the last; it was 1 before. */
+static void racy_choice(int me)
+{
+	asm volatile("movq %1, %0" : "=m"(counter) : "r"(me ? 7l : 5l));
+}
+
 /* What is done behind the store that tells is not told. */
 static void racy_polling(int me)
 {
@@ -433,6 +439,7 @@ static const struct way {
     {"locks", racy_locks},
     {"behind", racy_behind},
     {"calls", racy_calls},
+    {"choice", racy_choice},
     {"late", racy_polling},
     {"inside", inside},
     {"strtok", racy_strtok},
@@ -461,6 +468,7 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&barrier, NULL, 2);
 	sem_init(&sem[0], 0, 1);
 	sem_init(&sem[1], 0, 0);
+	counter = way->run == racy_choice;
 	event_fd = eventfd(0, 0);
 	if (pipe(pipes[0]) != 0 || pipe(pipes[1]) != 0 || event_fd < 0)
 		return 1;
