@@ -158,6 +158,7 @@ $(O)/libhark.o: $(O)/libhark.api $(O)/libhosted.a
 	$(Q)ld -r $$(sed 's/^/-u /' $<) $(O)/libhosted.a -o $@
 	$(Q)objcopy --keep-global-symbols=$< $@
 
+ifneq ($(LIBHARK),)
 $(LIBHARK).a: $(O)/libhark.o
 	$(Q)rm -f $@ && ar rcs $@ $<
 
@@ -166,6 +167,7 @@ $(LIBHARK).so: $(O)/libhark.o
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL \
 		-Wl,-z,defs,-z,relro,-z,now $< $(LIBS) -o $@
 	$(Q)ln -sf $(@F) $(@D)/$(SONAME)
+endif
 
 # Help, man pages and completion come from one table, through the tool itself.
 docs: $(BUILD)/docs/.made
