@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# timeout: 600
+# timeout: 900
+# same addresses
 # hark ask: questions to recordings, held against what the programs said of
 # themselves.
 . "$(dirname "$0")/lib.sh"

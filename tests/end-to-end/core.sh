@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # timeout: 400
+# same addresses
 # hark core: what gdb says of a core file that hark made, against what the
 # program said, and against what hark says itself.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# timeout: 240
+# timeout: 600
 # A recording is travelled through hark/recording.h: what it says of the past is
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"

@@ -7,6 +7,7 @@
 #include "guest.h"
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 
 enum { THREADS = 4, STRICT = 50, ROUNDS = 2000 };
 
@@ -17,35 +18,31 @@ static struct {
 } shared __attribute__((aligned(256)));
 
 static pthread_barrier_t all;
+static sem_t baton[THREADS];
 
-/* 1 if it is this thread's turn, and is taken. */
-static int take_turn(uint64_t me)
+static void take_turn(void)
 {
-	int mine;
-
 	while (__atomic_exchange_n(&shared.lock, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
-	mine = *(volatile uint64_t *)&shared.turns % THREADS == me;
-	if (mine)
-		*(volatile uint64_t *)&shared.turns = shared.turns + 1;
+	*(volatile uint64_t *)&shared.turns = shared.turns + 1;
 	__atomic_exchange_n(&shared.lock, 0, __ATOMIC_RELEASE);
-	return mine;
 }
 
 static void *thread(void *arg)
 {
+	uintptr_t me = (uintptr_t)arg;
 	volatile uint64_t spare = 0;
 
 	pthread_barrier_wait(&all);
-	for (int i = 0; i < STRICT; i++)
-		while (!take_turn((uintptr_t)arg))
-			sched_yield();
+	for (int i = 0; i < STRICT; i++) {
+		while (sem_wait(&baton[me]) != 0)
+			continue;
+		take_turn();
+		sem_post(&baton[(me + 1) % THREADS]);
+	}
 	pthread_barrier_wait(&all);
 	for (int i = 0; i < ROUNDS; i++) {
-		while (__atomic_exchange_n(&shared.lock, 1, __ATOMIC_ACQUIRE))
-			sched_yield();
-		*(volatile uint64_t *)&shared.turns = shared.turns + 1;
-		__atomic_exchange_n(&shared.lock, 0, __ATOMIC_RELEASE);
+		take_turn();
 		for (int k = 0; k < 50 + i % 100; k++)
 			spare++;
 		if (i % 16 == 0)
@@ -59,6 +56,8 @@ int main(void)
 	pthread_t t[THREADS];
 
 	pthread_barrier_init(&all, 0, THREADS);
+	for (unsigned i = 0; i < THREADS; i++)
+		sem_init(&baton[i], 0, i == 0);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&t[i], 0, thread, (void *)i);
 	for (int i = 0; i < THREADS; i++)
