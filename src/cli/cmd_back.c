@@ -46,7 +46,7 @@ static void on_end(int sig)
 static void catch_signals(void)
 {
 	struct sigaction act = {.sa_handler = on_interrupt,
-				.sa_flags = SA_RESTART};
+				.sa_flags = SA_RESTART | SA_ONSTACK};
 
 	sigaction(SIGINT, &act, NULL);
 	act.sa_handler = on_end;

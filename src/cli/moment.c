@@ -121,7 +121,9 @@ static int seek(const struct cli_args *args, struct moment *m,
 int moment_open(const struct cli_args *args, const char *name,
 		struct moment *out, struct hark_err *err)
 {
-	struct sigaction sa = {.sa_handler = on_interrupt};
+	/* While it is replayed, the stack pointer is the program's. */
+	struct sigaction sa = {.sa_handler = on_interrupt,
+			       .sa_flags = SA_ONSTACK};
 	struct hark_error e = {0};
 	char path[SHELF_PATH_MAX];
 	uint32_t process;

@@ -20,12 +20,18 @@ static long counter __attribute__((aligned(64)));
 static long buffer[LEN] __attribute__((aligned(64)));
 static long other[LEN] __attribute__((aligned(64)));
 static volatile int flag __attribute__((aligned(64)));
-static atomic_int atomic_flag_word __attribute__((aligned(64)));
+/* Words that are looked at plainly. Both threads look at what is beside them
+ * first, so that the recording tells when they are found changed. */
+static struct {
+	atomic_int word;
+	pthread_once_t once;
+	volatile int beside;
+} shared
+    __attribute__((aligned(64))) = {.once = PTHREAD_ONCE_INIT, .beside = 1};
 static atomic_long atomic_counter __attribute__((aligned(64)));
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_spinlock_t spin;
 static pthread_barrier_t barrier;
 static sem_t sem[2];
@@ -99,16 +105,15 @@ static void with_release(int me)
 	if (me == 0) {
 		for (int i = 0; i < LEN; i++)
 			buffer[i] = i;
-		atomic_store_explicit(&atomic_flag_word, 1,
-				      memory_order_release);
+		atomic_store_explicit(&shared.word, 1, memory_order_release);
 		return;
 	}
-	while (!atomic_load_explicit(&atomic_flag_word, memory_order_acquire))
+	while (!atomic_load_explicit(&shared.word, memory_order_acquire))
 		sched_yield();
 	for (int i = 0; i < LEN; i++)
 		if (buffer[i] != i)
 			abort();
-	atomic_fetch_add(&atomic_flag_word, 1);
+	atomic_fetch_add(&shared.word, 1);
 }
 
 /* The same, looked at many times before, and for nothing. */
@@ -119,7 +124,7 @@ static void with_polling(int me)
 		return;
 	}
 	for (int i = 0; i < 5000; i++)
-		atomic_load_explicit(&atomic_flag_word, memory_order_acquire);
+		atomic_load_explicit(&shared.word, memory_order_acquire);
 	with_release(me);
 }
 
@@ -191,7 +196,7 @@ static void with_once(int me)
 {
 	(void)me;
 	for (int i = 0; i < ROUNDS; i++) {
-		pthread_once(&once, make_it);
+		pthread_once(&shared.once, make_it);
 		if (pointer[3] != 7)
 			abort();
 	}
@@ -214,6 +219,15 @@ static void only_reading(int me)
 		for (int k = 0; k < LEN; k++)
 			sum += ((volatile long *)other)[k];
 	asm volatile("" ::"r"(sum));
+}
+
+/* Nothing to be found, but much to be replayed. */
+static void busy(int me)
+{
+	volatile long mine = me;
+
+	for (int i = 0; i < 20000000; i++)
+		mine = mine * 5 + i;
 }
 
 static void with_malloc(int me)
@@ -427,6 +441,7 @@ static const struct way {
     {"parts", with_parts},
     {"reading", only_reading},
     {"malloc", with_malloc},
+    {"busy", busy},
     {"stdio", with_stdio},
     {"join", with_join},
     {"counter", racy_counter},
@@ -449,6 +464,8 @@ static const struct way *way;
 
 static void *thread(void *arg)
 {
+	if (shared.beside != 1)
+		abort();
 	meet();
 	way->run(arg != NULL);
 	return NULL;
