@@ -1,10 +1,10 @@
 /* cli/cmd_rm.c - hark rm: removes recordings, and nothing else. */
 #include "cli/commands.h"
 
-#include "base/fmt.h"
 #include "outside/file.h"
 #include "outside/shelf.h"
 #include "present/say.h"
+#include "record/beside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,15 +30,6 @@ static int check_file(const char *path, struct hark_err *err)
 	return 0;
 }
 
-/* What was found out about it goes with it. */
-static void remove_count(const char *path)
-{
-	char name[SHELF_PATH_MAX];
-
-	if (fmt_text(name, sizeof name, "%s.count", path) < sizeof name)
-		unlink(name);
-}
-
 static int remove_one(const char *name, struct hark_err *err)
 {
 	char path[SHELF_PATH_MAX];
@@ -48,7 +39,9 @@ static int remove_one(const char *name, struct hark_err *err)
 	if (unlink(path) < 0)
 		return err_set(err, HARK_EIO, errno, "%s: %s", path,
 			       strerror(errno));
-	remove_count(path);
+	/* What was found out about it goes with it. */
+	beside_remove(path, "count");
+	beside_remove(path, "index");
 	shelf_forget(path);
 	return 0;
 }

@@ -7,12 +7,14 @@
 
 #include "engine/observe.h"
 #include "engine/ways.h"
+#include "x86/rewrite.h"
 
 enum { COLD_LEN = 128 };
 
 /* -- Marks ----------------------------------------------------------------- */
 
-static void put_touch(struct work *w, struct x86_mem m, unsigned size)
+static void put_touch(struct work *w, struct x86_mem m, unsigned size,
+		      uint32_t skew)
 {
 	static const uint8_t parts[] = {8, 4, 2, 1};
 	unsigned at = 0;
@@ -23,10 +25,21 @@ static void put_touch(struct work *w, struct x86_mem m, unsigned size)
 		for (; size - at >= parts[i]; at += parts[i]) {
 			struct x86_mem part = m;
 
-			part.disp =
-			    (int32_t)(uint32_t)(m.disp + at + OBSERVE_SKEW);
+			part.disp = (int32_t)((uint32_t)m.disp + at + skew);
 			emit_mi(&w->hot, EMIT_MOV, parts[i], part, -1);
 		}
+}
+
+static void put_touches(struct work *w, struct x86_mem m, unsigned size,
+			unsigned how)
+{
+	uint32_t apart =
+	    w->e->observe->touches & OBSERVE_APART ? OBSERVE_STORED : 0;
+
+	if (how & OBSERVE_STORES)
+		put_touch(w, m, size, OBSERVE_SKEW + apart);
+	if (how & OBSERVE_LOADS && (apart || !(how & OBSERVE_STORES)))
+		put_touch(w, m, size, OBSERVE_SKEW);
 }
 
 /* -- Windows --------------------------------------------------------------- */
@@ -144,7 +157,77 @@ static void put_access(struct work *w, struct x86_mem m, unsigned size,
 	if (o->n_windows != 0 && !w->blind)
 		put_windows(w, m, size, how);
 	if (o->touches & how)
-		put_touch(w, m, size);
+		put_touches(w, m, size, how & o->touches);
+}
+
+/* A vector register from or to the slot: vmovdqu, in the form that the
+ * instruction has itself. */
+static void put_vector(struct work *w, unsigned reg, int32_t at, int is_load)
+{
+	const uint8_t op = is_load ? 0x6f : 0x7f;
+	const uint8_t modrm = (uint8_t)(4 | (reg & 7) << 3);
+	const uint8_t r = (uint8_t)(reg & 8 ? 0 : 0x80);
+	const uint8_t r2 = (uint8_t)(reg & 16 ? 0 : 0x10);
+	const uint8_t vex[] = {0x65, 0xc4, 0x61 | r, 0x7e, op, modrm, 0x25};
+	const uint8_t evex[] = {
+	    0x65, 0x62, (uint8_t)(0x61 | r | r2), 0xfe, 0x48, op, modrm, 0x25};
+
+	if (w->i->x.space >= X86_SPACE_EVEX)
+		emit_bytes(&w->hot, evex, sizeof evex);
+	else
+		emit_bytes(&w->hot, vex, sizeof vex);
+	emit_bytes(&w->hot, (const uint8_t *)&at, sizeof at);
+}
+
+/* A masked store marks what it stores to: it is done to the map as well, with
+ * ones for what it stores. */
+static void put_some_marks(struct work *w)
+{
+	enum { ONES = VCPU_GS_AT(SLOT_ORDER), SAVED = ONES + 64 };
+	const struct x86_insn *x = &w->i->x;
+	int is_evex = x->space >= X86_SPACE_EVEX;
+	unsigned reg = (x->modrm >> 3 & 7u) | (x->rex & 4 ? 8 : 0) |
+		       (is_evex && x->evex_r2 ? 16 : 0);
+
+	if (x->space < X86_SPACE_VEX || (!is_evex && reg == x->vvvv) ||
+	    (x->space >= X86_SPACE_XOP && !is_evex))
+		return;
+	put_vector(w, reg, SAVED, 0);
+	put_vector(w, reg, ONES, 1);
+	if (x86_put_moved32(&w->hot, w->g->bytes + w->i->off, x, w->pc, X86_FS,
+			    WIRE_SHADOW_SKEW + OBSERVE_SKEW) < 0)
+		engine_die("a masked store cannot be moved");
+	put_vector(w, reg, SAVED, 1);
+}
+
+/* Some of it, by a mask. Of a load nobody knows which bytes, and so of which
+ * the shadow is right; but of those that were known it still is. */
+static void put_some(struct work *w, struct x86_mem m, unsigned size,
+		     unsigned how)
+{
+	const struct observe *o = w->e->observe;
+
+	if (size == 0 || size > 64)
+		return;
+	if (o->n_windows != 0 && !w->blind)
+		put_windows(w, m, size, how);
+	if (o->touches & OBSERVE_APART)
+		put_touches(w, m, size, how);
+	else if (o->touches & how & OBSERVE_STORES)
+		put_some_marks(w);
+}
+
+/* Here and there: whoever has windows must look. */
+static void put_scattered(struct work *w, unsigned how)
+{
+	const struct observe *o = w->e->observe;
+	unsigned on = 0;
+
+	for (unsigned i = 0; i < o->n_windows; i++)
+		on |= o->windows[i].on;
+	if (on & how && !w->blind)
+		put_leave(w, w->pc, EXIT_WATCH);
+	w->e->has_scattered = 1;
 }
 
 void put_stack_access(struct work *w, int64_t at, unsigned how)
@@ -153,11 +236,29 @@ void put_stack_access(struct work *w, int64_t at, unsigned how)
 		put_access(w, x86_mem_at(X86_RSP, at), 8, how);
 }
 
+/* Flags are pushed to memory, but the shadow keeps what it has. */
+static void put_pushed_flags(struct work *w)
+{
+	const struct observe *o = w->e->observe;
+	struct x86_mem m = shadow_of(x86_mem_at(X86_RSP, -8));
+
+	if (o->touches & OBSERVE_APART || !w->e->observe->touches) {
+		put_stack_access(w, -8, OBSERVE_STORES);
+		return;
+	}
+	if (o->n_windows != 0 && !w->blind)
+		put_windows(w, x86_mem_at(X86_RSP, -8), 8, OBSERVE_STORES);
+	m.seg = X86_FS;
+	m.disp = (int32_t)((uint32_t)m.disp + OBSERVE_SKEW);
+	emit_mi(&w->hot, EMIT_MOV, 8, m, 0);
+}
+
 void put_observed(struct work *w, enum way way)
 {
 	const struct x86_insn *x = &w->i->x;
 	struct x86_mem m = x86_mem_of(x, w->pc);
 	unsigned size = x->row->mem_size;
+	int is_some = (x->row->attr & X86_A_MEM_MAY) != 0 || x->aaa;
 
 	if (!w->e->observe)
 		return;
@@ -165,7 +266,21 @@ void put_observed(struct work *w, enum way way)
 	case WAY_LOAD:
 		put_access(w, m, size, OBSERVE_LOADS);
 		break;
+	case WAY_SOME:
+		put_some(w, m, size, OBSERVE_LOADS);
+		break;
+	case WAY_GATHER:
+		put_scattered(w, OBSERVE_LOADS);
+		break;
+	case WAY_SCATTER:
+		put_scattered(w, OBSERVE_STORES);
+		break;
 	case WAY_STORE:
+		if (is_some)
+			put_some(w, m, size, OBSERVE_STORES);
+		else
+			put_access(w, m, size, OBSERVE_STORES);
+		break;
 	case WAY_STORE_POP:
 	case WAY_STORE_X87:
 		put_access(w, m, size, OBSERVE_STORES);
@@ -180,8 +295,10 @@ void put_observed(struct work *w, enum way way)
 		break;
 	case WAY_PUSH:
 	case WAY_PUSH_I:
-	case WAY_PUSHF:
 		put_stack_access(w, -8, OBSERVE_STORES);
+		break;
+	case WAY_PUSHF:
+		put_pushed_flags(w);
 		break;
 	case WAY_POP:
 		put_stack_access(w, 0, OBSERVE_LOADS);

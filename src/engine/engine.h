@@ -219,6 +219,8 @@ struct engine {
 	uint32_t flags;		       /* WIRE_RUN_* */
 	uint32_t replays;	       /* a recording: replay.c */
 	const struct observe *observe; /* borrowed; NULL: nobody looks on */
+	uint8_t has_scattered; /* replay: code was translated that touches
+				* memory here and there, unmarked */
 	uint32_t
 	    exact_flags; /* the program has handled a fault, and may look */
 	uint32_t has_company; /* a second thread: tickets are drawn */

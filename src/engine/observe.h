@@ -6,7 +6,9 @@
  * it finds out what it touches. Touches mark every byte that is loaded or
  * stored, in a map: 0xff at the shadow's index plus OBSERVE_SKEW, modulo 2^32.
  * (Without a skew the processor takes the load for one of what was just stored
- * to the map: docs/decisions.md has it of the shadow.)
+ * to the map: docs/decisions.md has it of the shadow.) Apart means: what is
+ * stored is marked OBSERVE_STORED further on instead, modulo 2^32 again. What
+ * the log fills in counts as loaded.
  *
  * Blocks that were made for one step (blind) ignore stops and windows. All of
  * it is only for replay; pure. */
@@ -17,7 +19,8 @@
 
 enum { OBSERVE_WINDOWS = 8, OBSERVE_SKEW = 0x2840 };
 
-enum { OBSERVE_LOADS = 1, OBSERVE_STORES = 2 };
+enum { OBSERVE_LOADS = 1, OBSERVE_STORES = 2, OBSERVE_APART = 4 };
+#define OBSERVE_STORED (1u << 31)
 
 struct observe_window {
 	uint32_t index, len;

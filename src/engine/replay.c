@@ -224,6 +224,7 @@ static int prepare(struct replay *r)
 	r->v->engine = r->e;
 	r->v->leave = (uint64_t)replay_leave;
 	r->v->miss = (uint64_t)engine_miss;
+	memset(r->slot + SLOT_ORDER, 0xff, 64); /* ones: alone_observe.c */
 	return catch_faults();
 }
 
@@ -362,6 +363,14 @@ void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
 		 uint32_t len)
 {
 	memcpy(replay_shadow(r) + index, bytes, len);
+	if (r->observe.touches != 0)
+		replay_mark(r, index, len, 0xff);
+}
+
+void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store)
+{
+	if (r->observe.touches & OBSERVE_APART && is_store)
+		index += OBSERVE_STORED;
 	if (r->observe.touches != 0)
 		replay_mark(r, index, len, 0xff);
 }

@@ -30,6 +30,16 @@ void replay_free(struct replay *r);
 /* Code in [start, end) has changed. */
 void replay_forget_code(struct replay *r, uint64_t start, uint64_t end);
 
+/* All code is forgotten; and what was translated since: each range of it. -1:
+ * some of that is forgotten already. */
+int replay_forget_all_code(struct replay *r);
+typedef void replay_range(void *ctx, uint64_t start, uint64_t end);
+int replay_translated(struct replay *r, replay_range *each, void *ctx);
+
+/* Is what was touched by translated code all marked? Gathers and scatters are
+ * not. */
+int replay_marks_all(const struct replay *r);
+
 /* All registers. The caller reads and writes them between runs. */
 struct wire_rec_state *replay_state(struct replay *r);
 uint64_t *replay_count(struct replay *r);
@@ -85,6 +95,9 @@ const uint8_t *replay_touched(const struct replay *r);
 /* What the log says of memory: into the shadow; it counts as touched. */
 void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
 		 uint32_t len);
+/* What an instruction has touched that was not replayed: marked as if it had
+ * been. */
+void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store);
 /* It is not what the shadow says any more, and nobody knows what. */
 void replay_forget(struct replay *r, uint32_t index, uint32_t len);
 

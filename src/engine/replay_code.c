@@ -12,6 +12,7 @@
 
 int replay_empty(struct replay *r)
 {
+	r->has_emptied = 1;
 	memset(r->nears, 0, NEARS * sizeof *r->nears);
 	memset(r->starts, 0, STARTS * sizeof *r->starts);
 	memset(r->pages, 0, PAGES * sizeof *r->pages);
@@ -149,4 +150,30 @@ void replay_forget_code(struct replay *r, uint64_t start, uint64_t end)
 	}
 	for (uint64_t at = start & ~(uint64_t)(PAGE - 1); at < end; at += PAGE)
 		forget_page(r, at, start, end);
+}
+
+int replay_forget_all_code(struct replay *r)
+{
+	int rc = replay_empty(r);
+
+	r->has_emptied = 0;
+	r->e->has_scattered = 0;
+	return rc;
+}
+
+int replay_translated(struct replay *r, replay_range *each, void *ctx)
+{
+	struct cache *c = r->e->cache;
+
+	for (uint32_t i = 1; i <= c->blocks.n; i++) {
+		const struct block *b = cache_block(c, i);
+
+		each(ctx, b->pc, b->pc + b->guest_len);
+	}
+	return r->has_emptied ? -1 : 0;
+}
+
+int replay_marks_all(const struct replay *r)
+{
+	return !r->e->has_scattered;
 }

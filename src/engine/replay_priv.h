@@ -39,13 +39,14 @@ struct replay {
 	replay_fetch *fetch;
 	void *ctx;
 	uint32_t size_of[64], at[64]; /* of components, in the xsave area */
-	uint32_t has_left; /* replay_loop: a block was left, and why is not
-			    * dealt with */
-	uint32_t was_near; /* it was one of nears */
-	uint32_t arrives;  /* any pc of the count will do */
-	uint32_t steps;	   /* one instruction, whoever looks on */
-	int signal;	   /* that it was left by; 0: none */
-	uint8_t *map;	   /* owned: what was touched; NULL: not asked for */
+	uint32_t has_left;    /* replay_loop: a block was left, and why is not
+			       * dealt with */
+	uint32_t was_near;    /* it was one of nears */
+	uint32_t arrives;     /* any pc of the count will do */
+	uint32_t has_emptied; /* since replay_forget_all_code */
+	uint32_t steps;	      /* one instruction, whoever looks on */
+	int signal;	      /* that it was left by; 0: none */
+	uint8_t *map;	      /* owned: what was touched; NULL: not asked for */
 	struct observe observe; /* its stops are owned */
 };
 

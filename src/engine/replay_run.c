@@ -48,12 +48,13 @@ static int leave_indirect(struct replay *r)
 	return -1;
 }
 
-static void touch(struct replay *r, uint64_t from, uint64_t to, unsigned size)
+static void touch(struct replay *r, uint64_t from, uint64_t to, unsigned size,
+		  uint32_t skew)
 {
 	uint64_t low = from < to ? from : to + size;
 	uint64_t len = from < to ? to - from : from - to;
 
-	replay_mark(r, (uint32_t)(low + WIRE_SHADOW_SKEW), len, 0xff);
+	replay_mark(r, (uint32_t)(low + WIRE_SHADOW_SKEW) + skew, len, 0xff);
 }
 
 /* What a part of it has touched, by how far its registers have come. */
@@ -73,10 +74,11 @@ static void touch_string(struct replay *r, const uint8_t *code, unsigned have,
 			    : 1;
 	stores = (x.opcode & 0xfe) == 0xa4 || (x.opcode & 0xfe) == 0xaa;
 	if (v->gpr[X86_RSI] != rsi && touches & OBSERVE_LOADS)
-		touch(r, rsi, v->gpr[X86_RSI], size);
+		touch(r, rsi, v->gpr[X86_RSI], size, 0);
 	if (v->gpr[X86_RDI] != rdi &&
 	    touches & (stores ? OBSERVE_STORES : OBSERVE_LOADS))
-		touch(r, rdi, v->gpr[X86_RDI], size);
+		touch(r, rdi, v->gpr[X86_RDI], size,
+		      stores && touches & OBSERVE_APART ? OBSERVE_STORED : 0);
 }
 
 /* Might it? All that it would touch if it went on to its end. */

@@ -1,16 +1,19 @@
 /* record/sandbox.c - a process that only computes from here on. */
 #include "record/sandbox.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-/* The shadow is 4 GiB, the code of a process 1 GiB at most. Sanitizers map
- * terabytes, and cannot be limited. */
+/* Beyond what there is: the shadow and its map are 4 GiB each, the code of a
+ * process 1 GiB at most. Sanitizers map terabytes, and cannot be limited. */
 enum { GIGABYTES = 16 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -38,7 +41,7 @@ static void limit(int what, rlim_t most)
 #define ALLOWED(A) \
 	A(read) A(pread64) A(readv) A(preadv) A(lseek) A(fstat) A(newfstatat) \
 	A(write) A(writev) A(close) \
-	A(mmap) A(munmap) A(mprotect) A(madvise) A(mremap) A(brk) \
+	A(mmap) A(munmap) A(mprotect) A(madvise) A(mincore) A(mremap) A(brk) \
 	A(futex) A(sched_yield) A(clock_gettime) A(getrandom) \
 	A(getpid) A(gettid) A(tgkill) /* abort */ \
 	A(rt_sigaction) A(rt_sigprocmask) A(rt_sigreturn) A(sigaltstack) \
@@ -68,12 +71,24 @@ static void filter_calls(void)
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+/* Bytes of address space that are taken already. */
+static rlim_t used(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? strtoull(text, NULL, 10) * (rlim_t)getpagesize() : 0;
+}
+
 void sandbox_enter(void)
 {
 	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_NOFILE, 0); /* what is open stays open */
 	if (!SANITIZED)
-		limit(RLIMIT_AS, (rlim_t)GIGABYTES << 30);
+		limit(RLIMIT_AS, used() + ((rlim_t)GIGABYTES << 30));
+	limit(RLIMIT_NOFILE, 0); /* what is open stays open */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 		filter_calls();
 }

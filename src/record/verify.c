@@ -35,11 +35,12 @@ static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
 	return 0;
 }
 
-static void progress(void *ctx, unsigned done)
+static int progress(void *ctx, unsigned done)
 {
 	const struct verify *v = ctx;
 
 	v->wish->progress(v->wish->ctx, done, v->n);
+	return 0;
 }
 
 static unsigned n_cpus(void)

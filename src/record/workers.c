@@ -60,6 +60,7 @@ struct crew {
 	unsigned n_groups;
 	struct worker workers[WORKERS_MAX];
 	unsigned n_workers, deaths;
+	int given_up;
 };
 
 /* -- In a worker -- */
@@ -270,9 +271,26 @@ static unsigned tend(struct crew *c)
 				start_worker(c, i, &ignored);
 	for (unsigned i = 0; i < c->n_workers; i++)
 		left += c->workers[i].pid > 0;
-	if (c->plan->progress != NULL)
-		c->plan->progress(c->plan->ctx, n_done(c));
+	if (c->plan->progress != NULL &&
+	    c->plan->progress(c->plan->ctx, n_done(c)) != 0)
+		c->given_up = 1;
 	return left;
+}
+
+/* Nobody is to go on. */
+static void end_all(struct crew *c)
+{
+	for (unsigned i = 0; i < c->n_workers; i++) {
+		struct worker *w = &c->workers[i];
+
+		if (w->pid == 0)
+			continue;
+		kill(w->pid, SIGKILL);
+		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		close(w->fd);
+		*w = (struct worker){0};
+	}
 }
 
 static int by_piece(const void *a, const void *b)
@@ -318,10 +336,12 @@ int workers_run(const struct workers_plan *plan, struct workers_result *out,
 		if (start_worker(&c, i, err) == 0)
 			rc = 0;
 	if (rc == 0 || plan->n == 0) {
-		while (tend(&c) > 0)
+		while (!c.given_up && tend(&c) > 0)
 			;
+		end_all(&c);
 		take_result(&c, out);
-		rc = 0;
+		rc = c.given_up ? err_set(err, HARK_ETIME, EINTR, "interrupted")
+				: 0;
 	}
 	munmap(c.board, c.board_size);
 	return rc;

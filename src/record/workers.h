@@ -28,8 +28,9 @@ struct workers_plan {
 	/* One piece: 0 and something to be added up; or -1. */
 	int (*run)(void *ctx, unsigned piece, uint64_t *sum,
 		   struct hark_err *err);
-	/* In the caller's process, some times a second; may be NULL. */
-	void (*progress)(void *ctx, unsigned done);
+	/* In the caller's process, some times a second; may be NULL. Not 0:
+	 * the rest is given up. */
+	int (*progress)(void *ctx, unsigned done);
 };
 
 struct workers_text {
@@ -46,7 +47,7 @@ struct workers_result {
 	struct workers_text texts[WORKERS_TEXTS]; /* in order of pieces */
 };
 
-/* -1: nothing could be done at all. */
+/* -1: nothing could be done at all, or it was given up (HARK_ETIME). */
 int workers_run(const struct workers_plan *plan, struct workers_result *out,
 		struct hark_err *err);
 

@@ -114,7 +114,8 @@ int hark_open(const char *path, struct hark_recording **out,
 		free(r);
 		return travel_failed(&why, err);
 	}
-	if (describe(r) < 0) {
+	r->path = strdup(path);
+	if (r->path == NULL || describe(r) < 0) {
 		hark_close(r);
 		return travel_error(err, HARK_ERROR_MEMORY, "out of memory");
 	}
@@ -138,6 +139,8 @@ void hark_close(struct hark_recording *r)
 	     i++)
 		free(r->files[i].bytes);
 	travel_names_free(r->names);
+	index_free(r->index);
+	free(r->path);
 	free(r->files);
 	free(r->processes);
 	free(r->modules);

@@ -143,7 +143,7 @@ static void part_of(struct hark_timeline *t, struct lane *l,
 		    const struct hark_position *from,
 		    const struct hark_position *to, struct stretch *out)
 {
-	*out = (struct stretch){0, 0, UINT64_MAX, UINT64_MAX};
+	*out = (struct stretch){0, 0, UINT64_MAX, UINT64_MAX, 0};
 	if (from != NULL && from->thread == l->about.number) {
 		out->count = from->count;
 		out->step = from->step;
@@ -165,7 +165,8 @@ static int collect(struct hark_timeline *t, const struct stop *what,
 
 		out->l = &t->lanes[i];
 		part_of(t, out->l, from, to, &range);
-		if (travel_scan(t, out->l, &range, what, 1, add, out, err) < 0)
+		if (travel_scan_all(t, out->l, &range, what, 1, add, out, err) <
+		    0)
 			return -1;
 		if (out->out_of_memory)
 			return err_set(err, HARK_ENOMEM, ENOMEM,

@@ -137,8 +137,10 @@ static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
 static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 		      uint64_t address, uint8_t *out, struct hark_err *err)
 {
+	enum { TOUCHED = INDEX_READ | INDEX_WRITTEN };
 	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
 	struct walker *scout;
+	struct index *x;
 	int known;
 
 	known = walker_byte(w, address, out);
@@ -155,8 +157,13 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 	if (l->past == NULL || scout == NULL ||
 	    walker_observe(scout, NULL, err) < 0)
 		return -1;
+	x = travel_index(t, walker_segment(w) - l->first, err);
+	if (err->code != HARK_OK)
+		return -1;
 	for (unsigned s = walker_segment(w); s-- > l->first;) {
-		int rc = past_byte(l->past, scout, s, index, out, err);
+		int rc = x != NULL && !index_may(x, s, TOUCHED, address, 1)
+			     ? 0
+			     : past_byte(l->past, scout, s, index, out, err);
 
 		if (rc != 0)
 			return rc;

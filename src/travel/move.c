@@ -323,7 +323,7 @@ static int first_hit(struct hark_timeline *t, struct lane **lane,
 		unsigned i = (t->selected + k) % t->n_lanes;
 		struct lane *l = &t->lanes[i];
 		struct first f = {.t = t, .l = l, .err = err};
-		struct stretch range = {0, 0, UINT64_MAX, UINT64_MAX};
+		struct stretch range = {0, 0, UINT64_MAX, UINT64_MAX, 0};
 		int rc = border(t, l, turn, &range.count, &range.step, err);
 
 		if (rc < 0)

@@ -45,7 +45,7 @@ static int64_t touch_turn(struct hark_timeline *t, struct lane *l,
 				  .address = word,
 				  .len = WORD,
 				  .on = HARK_ON_READ | HARK_ON_WRITE};
-	const struct stretch range = {0, 0, end->count, end->step};
+	const struct stretch range = {0, 0, end->count, end->step, 0};
 	struct hit hit = {0};
 	struct walker *w;
 
@@ -62,6 +62,7 @@ static int64_t last_turn(struct hark_timeline *t, struct lane *l,
 {
 	uint32_t index = (uint32_t)(word + WIRE_SHADOW_SKEW);
 	struct walker_place end;
+	struct index *x;
 	int64_t touched, told = -1;
 
 	if (l == &t->lanes[t->selected])
@@ -73,8 +74,10 @@ static int64_t last_turn(struct hark_timeline *t, struct lane *l,
 	if (l != &t->lanes[t->selected] || t->in_window < 0)
 		told = fill_turn(t, l, walker_segment(at), index,
 				 walker_passed(at), err);
+	x = travel_index(t, walker_segment(at) - l->first, err);
 	for (unsigned s = walker_segment(at); told < 0 && s-- > l->first;)
-		told = fill_turn(t, l, s, index, UINT64_MAX, err);
+		if (x == NULL || index_may(x, s, INDEX_READ, word, WORD))
+			told = fill_turn(t, l, s, index, UINT64_MAX, err);
 	return touched > told ? touched : told;
 }
 

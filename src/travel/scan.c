@@ -19,7 +19,8 @@ struct scan {
 	unsigned n_stops;
 	scan_each *each;
 	void *ctx;
-	int calls; /* somebody wants system calls, or signals */
+	int calls;	  /* somebody wants system calls, or signals */
+	unsigned segment; /* the last one */
 };
 
 /* -- What is looked for -- */
@@ -195,7 +196,8 @@ static int walk(struct scan *s, const struct stretch *range,
 
 		if (walker_place(s->w, &at, err) < 0)
 			return -1;
-		if (at.count > range->end_count ||
+		if (walker_segment(s->w) > s->segment ||
+		    at.count > range->end_count ||
 		    (at.count == range->end_count &&
 		     at.step >= range->end_step))
 			return 0;
@@ -219,7 +221,7 @@ static int run(struct scan *s, const struct stretch *range,
 
 		if (walker_run(s->w, range->end_count, s->calls, &why, err) < 0)
 			return -1;
-		if (why == WALKER_END)
+		if (why == WALKER_END || walker_segment(s->w) > s->segment)
 			return 0;
 		/* In the last count one walks. */
 		if (walker_count(s->w) >= range->end_count)
@@ -239,6 +241,17 @@ static int run(struct scan *s, const struct stretch *range,
 	return walk(s, range, err);
 }
 
+/* To the beginning: 1: there is none. */
+static int set_out(struct scan *s, const struct stretch *range,
+		   struct hark_err *err)
+{
+	s->segment = range->in > 0 ? range->in - 1 : UINT32_MAX;
+	if (range->in > 0 &&
+	    range->count <= recording_segment(s->t->rec->r, s->segment)->count)
+		return walker_goto_segment(s->w, s->segment, err);
+	return walker_goto(s->w, range->count, range->step, err);
+}
+
 int travel_scan(struct hark_timeline *t, struct lane *l,
 		const struct stretch *range, const struct stop *stops,
 		unsigned n_stops, scan_each *each, void *ctx,
@@ -255,7 +268,7 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 
 	if (s.w == NULL)
 		return -1;
-	rc = walker_goto(s.w, range->count, range->step, err);
+	rc = set_out(&s, range, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (set_observers(&s, err) < 0)
@@ -360,7 +373,8 @@ static int ferry_to(struct hark_timeline *t, struct lane *l, uint64_t count,
 static int scan_end(struct last *last, struct stretch *part, uint64_t count,
 		    const struct stop *stops, unsigned n_stops)
 {
-	struct stretch end = {count, 0, part->end_count, part->end_step};
+	struct stretch end = {count, 0, part->end_count, part->end_step,
+			      part->in};
 
 	if (ferry_to(last->t, last->l, count, last->err) < 0 ||
 	    scan_part(last, &end, stops, n_stops) < 0)
@@ -370,6 +384,22 @@ static int scan_end(struct last *last, struct stretch *part, uint64_t count,
 	return last->hit.stop != NULL;
 }
 
+/* A count behind the part. */
+static int end_of(struct last *last, const struct stretch *part, uint64_t *out)
+{
+	int rc = 0;
+
+	*out = part->end_count;
+	if (*out != UINT64_MAX)
+		return 0;
+	if (part->in < last->l->end)
+		*out = recording_segment(last->t->rec->r, part->in)->count;
+	else
+		rc = travel_last_count(last->t, last->l, out, last->err);
+	(*out)++;
+	return rc;
+}
+
 /* Many hits: from the end, in stretches that grow. The part's first hits are
  * known already. */
 static int scan_dense(struct last *last, struct stretch *part,
@@ -377,10 +407,9 @@ static int scan_dense(struct last *last, struct stretch *part,
 {
 	struct hit before = last->hit;
 	uint64_t first = before.stop != NULL ? before.count : part->count;
-	uint64_t end = part->end_count;
+	uint64_t end;
 
-	if (end == UINT64_MAX &&
-	    travel_last_count(last->t, last->l, &end, last->err) < 0)
+	if (end_of(last, part, &end) < 0)
 		return -1;
 	last->most = UINT32_MAX;
 	for (uint64_t len = STRETCH; end > first + 1; len *= 4) {
@@ -418,43 +447,106 @@ static int scan_near(struct last *last, struct stretch *part,
 	return rc;
 }
 
-/* Segment by segment, backwards: those that begin after the stretch does. */
+/* Of one segment: 1: there is one. */
+static int last_of(struct last *last, struct stretch *part, int is_near,
+		   const struct stop *stops, unsigned n_stops)
+{
+	int rc = is_near ? scan_near(last, part, stops, n_stops) : 0;
+
+	if (rc == 0)
+		rc = scan_part(last, part, stops, n_stops);
+	if (rc > 0 && last->n >= last->most)
+		rc = scan_dense(last, part, stops, n_stops);
+	return rc < 0 ? -1 : last->hit.stop != NULL;
+}
+
+/* Might the segment have one of them? */
+static int may_have(struct index *x, unsigned segment, const struct lane *l,
+		    const struct stop *stops, unsigned n_stops)
+{
+	for (unsigned i = 0; x != NULL && i < n_stops; i++) {
+		const struct stop *stop = &stops[i];
+		unsigned what = INDEX_EXECUTED;
+		uint64_t len = 1;
+
+		if (stop->thread != HARK_ANY_THREAD &&
+		    stop->thread != l->about.number)
+			continue;
+		if (stop->kind == HARK_STOP_WATCH) {
+			what = (stop->on & HARK_ON_READ ? INDEX_READ : 0u) |
+			       (stop->on & HARK_ON_WRITE ? INDEX_WRITTEN : 0u);
+			len = stop->len;
+		} else if (stop->kind != HARK_STOP_BREAKPOINT) {
+			return 1;
+		}
+		if (index_may(x, segment, what, stop->address, len))
+			return 1;
+	}
+	return x == NULL;
+}
+
+/* Is a part of the stretch in the segment? */
+static int is_in(const struct hark_timeline *t, const struct lane *l,
+		 const struct stretch *range, unsigned s)
+{
+	struct recording *r = t->rec->r;
+
+	return (s == l->first ||
+		recording_segment(r, s)->count <= range->end_count) &&
+	       (s + 1 == l->end ||
+		recording_segment(r, s + 1)->count >= range->count);
+}
+
+/* Segment by segment, backwards. */
 int travel_scan_last(struct hark_timeline *t, struct lane *l,
 		     const struct stretch *range, const struct stop *stops,
 		     unsigned n_stops, struct hit *out, struct hark_err *err)
 {
-	struct stretch part = *range;
-	unsigned s = l->end;
-	int is_first = 1;
+	struct index *x = travel_index(t, 0, err);
+	unsigned n_looked = 0;
 
 	t->total = l->end - l->first;
-	while (s-- > l->first) {
-		uint64_t key = recording_segment(t->rec->r, s)->count;
+	for (unsigned s = l->end; s-- > l->first;) {
+		struct stretch part = *range;
 		struct last last = {
 		    .t = t, .l = l, .most = HITS_MOST, .err = err};
 		int rc;
 
 		t->done = l->end - s;
-		if (key >= range->end_count && s > l->first)
-			continue;
-		part.count = key > range->count ? key : range->count;
-		part.step = key > range->count ? 0 : range->step;
-		rc = is_first ? scan_near(&last, &part, stops, n_stops) : 0;
-		is_first = 0;
-		if (rc == 0)
-			rc = scan_part(&last, &part, stops, n_stops);
-		if (rc > 0 && last.n >= last.most)
-			rc = scan_dense(&last, &part, stops, n_stops);
-		if (rc < 0)
+		if (n_looked == 1)
+			x = travel_index(t, s - l->first + 1, err);
+		if (err->code != HARK_OK)
 			return -1;
-		if (last.hit.stop != NULL) {
+		if (!is_in(t, l, range, s) ||
+		    !may_have(x, s, l, stops, n_stops))
+			continue;
+		part.in = s + 1;
+		rc = last_of(&last, &part, n_looked++ == 0, stops, n_stops);
+		if (rc > 0)
 			*out = last.hit;
-			return 1;
-		}
-		if (key <= range->count)
-			return 0;
-		part.end_count = part.count;
-		part.end_step = 0;
+		if (rc != 0)
+			return rc;
 	}
 	return 0;
+}
+
+int travel_scan_all(struct hark_timeline *t, struct lane *l,
+		    const struct stretch *range, const struct stop *stops,
+		    unsigned n_stops, scan_each *each, void *ctx,
+		    struct hark_err *err)
+{
+	struct index *x = travel_index(t, l->end - l->first, err);
+	int rc = err->code == HARK_OK ? 0 : -1;
+
+	t->total = l->end - l->first;
+	for (unsigned s = l->first; rc == 0 && s < l->end; s++) {
+		struct stretch part = *range;
+
+		t->done = s - l->first;
+		part.in = s + 1;
+		if (is_in(t, l, range, s) && may_have(x, s, l, stops, n_stops))
+			rc = travel_scan(t, l, &part, stops, n_stops, each, ctx,
+					 err);
+	}
+	return rc;
 }

@@ -72,7 +72,7 @@ static uint64_t bits_of(const uint8_t *line)
 
 	for (unsigned i = 0; i < LINE / 16; i++) {
 		__m128i marks =
-		    _mm_loadu_si128((const __m128i *)(line + 16 * i));
+		    _mm_loadu_si128((const __m128i *)(line + (size_t)16 * i));
 
 		bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(marks) << 16 * i;
 	}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { PAST_MEMORY = 512 << 20 }; /* of each thread */
@@ -241,6 +242,60 @@ void hark_timeline_close(struct hark_timeline *t)
 	free(t->breaks);
 	window_free(t->window);
 	free(t);
+}
+
+/* -- The index -- */
+
+enum { INDEX_WORTH = 4 }; /* segments */
+
+static int show_building(void *ctx, unsigned done, unsigned n)
+{
+	struct hark_timeline *t = ctx;
+
+	t->done = done;
+	t->total = n;
+	return t->progress != NULL ? t->progress(t->progress_ctx, done, n) : 0;
+}
+
+/* Does it know all segments of the process? */
+static int is_whole(const struct hark_timeline *t)
+{
+	unsigned end = t->lanes[t->n_lanes - 1].end;
+
+	for (unsigned i = t->lanes[0].first; i < end; i++)
+		if (!index_has(t->rec->index, i))
+			return 0;
+	return 1;
+}
+
+struct index *travel_index(struct hark_timeline *t, unsigned without,
+			   struct hark_err *err)
+{
+	struct hark_recording *rec = t->rec;
+	struct hark_err why = {0};
+	struct stat st;
+
+	if (rec->index == NULL) {
+		rec->index = index_new(recording_n_segments(rec->r));
+		if (rec->index != NULL)
+			index_load(rec->index, rec->path);
+	}
+	if (rec->index == NULL || without < INDEX_WORTH || t->has_indexed ||
+	    is_whole(t))
+		return rec->index;
+	t->has_indexed = 1;
+	if (index_build(rec->index, rec->r, t->lanes[0].first,
+			t->lanes[t->n_lanes - 1].end, show_building, t,
+			&why) < 0) {
+		t->has_indexed = why.code != HARK_ETIME;
+		if (why.code == HARK_ETIME)
+			*err = why;
+		return rec->index;
+	}
+	/* It is as good if it cannot be kept. */
+	if (stat(rec->path, &st) == 0)
+		index_store(rec->index, rec->path, (size_t)st.st_size / 4);
+	return rec->index;
 }
 
 /* -- Turns -- */

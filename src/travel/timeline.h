@@ -20,6 +20,7 @@
 
 #include "record/order.h"
 #include "travel/frames.h"
+#include "travel/index.h"
 #include "travel/maps.h"
 #include "travel/past.h"
 #include "travel/walker.h"
@@ -36,6 +37,8 @@ struct hark_recording {
 	struct hark_process *processes; /* owned */
 	struct hark_module *modules;	/* owned */
 	struct travel_file *files;	/* owned: of modules */
+	char *path;			/* owned */
+	struct index *index;		/* owned; NULL: not asked for */
 	struct travel_names *names;	/* owned: of threads, by process */
 };
 
@@ -94,6 +97,7 @@ struct hark_timeline {
 	struct hark_mapping *mappings; /* owned */
 	struct hark_mapping *shown;    /* owned: to whoever asked last */
 	unsigned n_mappings;
+	int has_indexed;    /* it was tried, at least */
 	uint64_t near;	    /* counts that are replayed in no time */
 	size_t memory_max;  /* of each lane's frames; of each lane's past */
 	struct stop *stops; /* owned */
@@ -152,6 +156,12 @@ int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err);
 
 void travel_names_free(struct travel_names *n);
 
+/* Which segments touch what; NULL: it is not known, or *err. If it is not
+ * there, it is made if so many segments would have to be looked through
+ * without it. */
+struct index *travel_index(struct hark_timeline *t, unsigned without,
+			   struct hark_err *err);
+
 /* -- memory.c -- */
 
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
@@ -182,6 +192,7 @@ struct hit {
 struct stretch {
 	uint64_t count, step;	      /* from */
 	uint64_t end_count, end_step; /* UINT64_MAX: its end */
+	unsigned in; /* only what is in this segment, plus 1; 0: all */
 };
 /* Not 0: enough. */
 typedef int scan_each(void *ctx, struct walker *at, const struct hit *hit);
@@ -190,6 +201,11 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 		const struct stretch *range, const struct stop *stops,
 		unsigned n_stops, scan_each *each, void *ctx,
 		struct hark_err *err);
+/* The same, but what the index knows to be empty is left out. */
+int travel_scan_all(struct hark_timeline *t, struct lane *l,
+		    const struct stretch *range, const struct stop *stops,
+		    unsigned n_stops, scan_each *each, void *ctx,
+		    struct hark_err *err);
 /* The lane's walker comes to where one is told of the hit. */
 int travel_come_to(struct hark_timeline *t, struct lane *l,
 		   const struct hit *hit, enum hark_direction way,

@@ -1,6 +1,7 @@
 /* travel/touch.c - what the next instruction of a thread touches. */
 #include "travel/touch.h"
 
+#include "travel/touch_mask.h"
 #include "x86/decode.h"
 
 static uint64_t operand_at(const struct x86_insn *x,
@@ -12,7 +13,7 @@ static uint64_t operand_at(const struct x86_insn *x,
 		at += s->pc + x->len;
 	else if (x->base < 16)
 		at += s->gpr[x->base];
-	if (x->index < 16)
+	if (x->index < 16 && !(x->row->attr & X86_A_VSIB))
 		at += s->gpr[x->index] << x->scale;
 	if (x->prefixes & X86_P_67)
 		at = (uint32_t)at;
@@ -51,8 +52,29 @@ static unsigned touch_string(const struct x86_insn *x,
 	return add_touch(out, n, at, times * size, how);
 }
 
-unsigned touches_at(const struct wire_rec_state *s, const uint8_t *code,
-		    unsigned have, struct touch out[TOUCHES_MAX])
+/* fxsave, xsave and their kin: what they store, or load. Of those that leave
+ * gaps out, all that they might. */
+static uint64_t saved_size(const struct walker *w, const struct x86_insn *x)
+{
+	enum { LEGACY = 512, HEADER = 64 };
+	const uint64_t *gpr;
+	unsigned reg = x->modrm >> 3 & 7;
+
+	if (w == NULL || x->space >= X86_SPACE_VEX ||
+	    (x->opcode != 0xae && x->opcode != 0xc7))
+		return 0;
+	if (x->opcode == 0xae && reg < 2)
+		return LEGACY;
+	gpr = walker_state(w)->gpr;
+	return LEGACY + HEADER +
+	       walker_saved_size(w, gpr[X86_RDX] << 32 |
+					(uint32_t)gpr[X86_RAX]);
+}
+
+/* w: whose masks are looked at; NULL: they are taken for ones. */
+static unsigned touches(const struct wire_rec_state *s, const uint8_t *code,
+			unsigned have, struct walker *w,
+			struct touch out[TOUCHES_MAX])
 {
 	struct x86_insn x;
 	unsigned n = 0;
@@ -62,8 +84,12 @@ unsigned touches_at(const struct wire_rec_state *s, const uint8_t *code,
 	/* Its explicit operand comes first, alone with a base of fs. */
 	if (x.is_mem && x.row->flow != X86_NEXT)
 		n = add_touch(out, n, operand_at(&x, s), 8, X86_M_READ);
+	else if (w != NULL && touch_is_masked(&x))
+		n = touch_masked(w, &x, operand_at(&x, s), out);
 	else if (x.is_mem && x.row->mem & (X86_M_READ | X86_M_WRITE))
-		n = add_touch(out, n, operand_at(&x, s), x.row->mem_size,
+		n = add_touch(out, n, operand_at(&x, s),
+			      x.row->mem_size != 0 ? x.row->mem_size
+						   : saved_size(w, &x),
 			      x.row->mem);
 	for (unsigned i = 0; x.seg == 0x64 && i < n; i++)
 		out[i].address += s->fs_base;
@@ -85,11 +111,18 @@ unsigned touches_at(const struct wire_rec_state *s, const uint8_t *code,
 	return n;
 }
 
+unsigned touches_at(const struct wire_rec_state *s, const uint8_t *code,
+		    unsigned have, struct touch out[TOUCHES_MAX])
+{
+	return touches(s, code, have, NULL, out);
+}
+
 unsigned touches_of(struct walker *w, struct touch out[TOUCHES_MAX])
 {
 	const struct wire_rec_state *s = walker_state(w);
 	uint8_t code[X86_MAX_LEN];
-	unsigned have = walker_code(w, s->pc, code, sizeof code);
 
-	return touches_at(s, code, have, out);
+	walker_settle(w);
+	return touches(s, code, walker_code(w, s->pc, code, sizeof code), w,
+		       out);
 }

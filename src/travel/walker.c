@@ -9,7 +9,7 @@
  * W2  At a key frame the walker is in the segment that begins there. */
 #include "travel/walker_priv.h"
 
-#include "x86/decode.h"
+#include "travel/touch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -105,7 +105,32 @@ int walker_observe(struct walker *w, const struct observe *o,
 	if (o != NULL)
 		with = *o;
 	with.touches = OBSERVE_LOADS | OBSERVE_STORES;
+	w->has_windows = with.n_windows != 0;
 	return replay_observe(w->cpu, &with) < 0 ? out_of_memory(err) : 0;
+}
+
+int walker_mark_apart(struct walker *w, struct hark_err *err)
+{
+	const struct observe apart = {
+	    .touches = OBSERVE_LOADS | OBSERVE_STORES | OBSERVE_APART};
+
+	w->is_apart = 1;
+	return replay_observe(w->cpu, &apart) < 0 ? out_of_memory(err) : 0;
+}
+
+int walker_forget_code(struct walker *w, struct hark_err *err)
+{
+	return replay_forget_all_code(w->cpu) < 0 ? out_of_memory(err) : 0;
+}
+
+int walker_translated(struct walker *w, replay_range *each, void *ctx)
+{
+	return replay_translated(w->cpu, each, ctx);
+}
+
+int walker_marks_all(const struct walker *w)
+{
+	return replay_marks_all(w->cpu);
 }
 
 /* -- The present -- */
@@ -133,6 +158,16 @@ const struct wire_rec_state *walker_state(const struct walker *w)
 uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX])
 {
 	return replay_get_xstate(w->cpu, out);
+}
+
+uint32_t walker_saved_size(const struct walker *w, uint64_t components)
+{
+	uint32_t size = 0;
+
+	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++)
+		if (components >> i & 1)
+			size += w->layout.size[i];
+	return size;
 }
 
 const uint8_t *walker_shadow(const struct walker *w)
@@ -181,17 +216,25 @@ static void fill_in(struct walker *w, const struct record_event *e)
 	replay_fill(w->cpu, (uint32_t)e->index, e->bytes, e->len);
 }
 
-uint64_t walker_turns(struct walker *w)
+void walker_settle(struct walker *w)
 {
 	const struct record_event *e;
 	struct hark_err ignored;
 
 	while (events_peek(&w->events, &e, &ignored) > 0 && is_here(w, e) &&
-	       (is_fill(e) || e->type == WIRE_REC_ORDER)) {
+	       (is_fill(e) || e->type == WIRE_REC_ORDER ||
+		e->type == WIRE_REC_EPOCH)) {
 		if (is_fill(e))
 			fill_in(w, e);
+		else if (e->type == WIRE_REC_EPOCH)
+			segment_apply(&w->s, e, &ignored);
 		events_pass(&w->events);
 	}
+}
+
+uint64_t walker_turns(struct walker *w)
+{
+	walker_settle(w);
 	return w->events.n_orders;
 }
 
@@ -239,31 +282,24 @@ int walker_signal(struct walker *w, uint8_t siginfo[128])
 
 /* -- Records -- */
 
-/* What an instruction that was left to the CPU has stored, nobody knows. */
-static void forget_stored(struct walker *w, const struct record_event *e)
+/* An instruction that was left to the CPU: what it has stored, nobody knows;
+ * but where. */
+static void note_left(struct walker *w)
 {
-	uint8_t code[X86_MAX_LEN];
-	unsigned have = code_fetch(w->code, e->pc, code, sizeof code);
-	const struct wire_rec_state *s = walker_state(w);
-	struct x86_insn x;
-	uint64_t address;
-	uint32_t size;
+	struct touch touches[TOUCHES_MAX];
+	unsigned n = touches_of(w, touches);
 
-	if (x86_decode(code, have, &x) != X86_OK || !x.is_mem ||
-	    !(x.row->mem & X86_M_WRITE))
-		return;
-	address = (uint64_t)x.disp;
-	if (x.base == X86_RIP)
-		address += e->pc + x.len;
-	else if (x.base < 16)
-		address += s->gpr[x.base];
-	if (x.index < 16)
-		address += s->gpr[x.index] << x.scale;
-	size = x.row->mem_size != 0 ? x.row->mem_size : 4096;
-	if (w->change != NULL)
-		w->change(w->change_ctx, (uint32_t)(address + WIRE_SHADOW_SKEW),
-			  size);
-	replay_forget(w->cpu, (uint32_t)(address + WIRE_SHADOW_SKEW), size);
+	for (unsigned i = 0; i < n; i++) {
+		const struct touch *t = &touches[i];
+		uint32_t index = (uint32_t)(t->index + WIRE_SHADOW_SKEW);
+
+		if (t->is_write && w->change != NULL)
+			w->change(w->change_ctx, index, t->size);
+		if (w->is_apart)
+			replay_touch(w->cpu, index, t->size, (int)t->is_write);
+		else if (t->is_write)
+			replay_forget(w->cpu, index, t->size);
+	}
 }
 
 int walker_apply(struct walker *w, const struct record_event *e,
@@ -273,7 +309,7 @@ int walker_apply(struct walker *w, const struct record_event *e,
 		     e->type == WIRE_REC_STATE;
 
 	if (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_STEP)
-		forget_stored(w, e);
+		note_left(w);
 	if (is_fill(e))
 		fill_in(w, e);
 	else if (e->type != WIRE_REC_ORDER && segment_apply(&w->s, e, err) < 0)

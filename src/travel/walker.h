@@ -51,6 +51,10 @@ uint64_t walker_count(const struct walker *w);
 uint64_t walker_pc(const struct walker *w);
 unsigned walker_segment(const struct walker *w);
 
+/* What the log says of memory, code and order before the next instruction is
+ * taken in. */
+void walker_settle(struct walker *w);
+
 /* How many turns (record/order.h) it has begun since its segment did. */
 uint64_t walker_turns(struct walker *w);
 
@@ -60,6 +64,15 @@ uint64_t walker_passed(const struct walker *w);
 /* Who looks on (touches are always marked). Only runs stop for it. */
 int walker_observe(struct walker *w, const struct observe *o,
 		   struct hark_err *err);
+
+/* From here on loads and stores are marked apart (engine/observe.h), and that
+ * is all: nothing is known of memory. */
+int walker_mark_apart(struct walker *w, struct hark_err *err);
+/* Code is translated anew; and what was, since. -1: not all of it. */
+int walker_forget_code(struct walker *w, struct hark_err *err);
+int walker_translated(struct walker *w, replay_range *each, void *ctx);
+/* Since: was all that it touched marked? */
+int walker_marks_all(const struct walker *w);
 
 enum walker_stop {
 	WALKER_THERE, /* at the count, or at the end of the segment */
@@ -88,6 +101,8 @@ void walker_on_change(struct walker *w, walker_change *f, void *ctx);
 /* The state at this moment, by index of the shadow. */
 const struct wire_rec_state *walker_state(const struct walker *w);
 uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX]);
+/* Of those of these components that xsave puts behind its header, the bytes. */
+uint32_t walker_saved_size(const struct walker *w, uint64_t components);
 const uint8_t *walker_shadow(const struct walker *w);
 const uint8_t *walker_touched(const struct walker *w);
 /* Of an address: what it holds as far as this thread knows, and whether it

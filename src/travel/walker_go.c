@@ -116,6 +116,12 @@ static int run_over(struct walker *w, const struct record_event *e, int calls,
 		return rc;
 	if (calls && !began_here && is_wanted(e, out))
 		return 1;
+	/* The CPU did it, unseen. */
+	if (w->has_windows && !began_here && e->type == WIRE_REC_STATE &&
+	    e->info & WIRE_STATE_STEP) {
+		*out = WALKER_WATCH;
+		return 1;
+	}
 	if (e->type == WIRE_REC_END) {
 		*out = WALKER_END;
 		return 1;

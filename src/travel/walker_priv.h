@@ -32,6 +32,8 @@ struct walker {
 	walker_change *change;
 	void *change_ctx;
 	struct frames *frames; /* borrowed; NULL: it leaves none */
+	int is_apart;	       /* walker_mark_apart */
+	int has_windows;       /* somebody watches memory */
 };
 
 /* -- walker.c -- */

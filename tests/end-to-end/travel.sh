@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 17
+plan 33
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -35,3 +35,58 @@ for guest in back_writes turns thread_atomics sig_storm insn_avx512; do
 	try ./travel frames "$guest.hark" 1 100
 	is "frames lead to the same: $guest" "$status:$out" "0:100 rounds"
 done
+
+# -- Stores by a mask: what they leave alone is not known --
+try hark record -q -o masked.hark -- "$GUESTS/back_masked"
+if [ "$status" -eq 77 ]; then
+	skip "nothing is claimed that is not so" "no AVX2"
+	skip "what was stored is known" "no AVX2"
+	skip "and not written to, what was not" "no AVX2"
+else
+	here=$(head -n 1 <<<"$out")
+	tail -n +2 <<<"$out" >told
+	while read -r address value; do
+		echo "$(./travel values masked.hark "$address" "$here") $value"
+	done <told >both
+	is "nothing is claimed that is not so" \
+		"$(awk '$1 != "??" && $1 != $2' both)" ""
+	is "what was stored is known" "$(awk 'NR == 1 && $1 == $2' both | wc -l)" 1
+	hark ask masked.hark writes "$(sed -n 2p told | cut -d' ' -f1):8" \
+		>out 2>&1
+	is "and not written to, what was not" "$(cut -d"'" -f1 out)" \
+		"hark: nothing wrote "
+fi
+
+# -- An index of many segments --
+build_image index rel "$ROOT/tests/end-to-end/travel_index.c" || exit 1
+for guest in back_writes turns thread_atomics insn_random_steps rec_strings; do
+	hark record -q --key-every 20000 -o "many-$guest.hark" -- \
+		"$GUESTS/$guest" >"many-$guest.told" 2>&1
+	try ./index "many-$guest.hark" 4000
+	is "the index knows what is touched: $guest" "$status:${out##*, too}" \
+		"0: many 0"
+done
+read -r address len <many-back_writes.told
+tail -n +2 many-back_writes.told >told
+file=many-back_writes.hark
+./travel writes "$file" "$address" "$len" >seen
+ok "all writes are found with an index" diff told seen
+ok "it lies beside the recording" test -s "$file.index"
+ok "and is a quarter of it at most" \
+	test "$(stat -c %s "$file.index")" -le $(($(stat -c %s "$file") / 4))
+last=$(./travel last "$file" "$address" "$len")
+./travel writes many-turns.hark "$address" 8 >/dev/null
+for spoil in truncate zero other; do
+	case $spoil in
+	truncate) truncate -s 100 "$file.index" ;;
+	zero) dd if=/dev/zero of="$file.index" bs=1 seek=200 count=40 \
+		conv=notrunc status=none ;;
+	other) cp many-turns.hark.index "$file.index" ;;
+	esac
+	./travel writes "$file" "$address" "$len" >seen
+	ok "an index that is not its own is not believed: $spoil" diff told seen
+done
+is "the last one is the last, with an index" \
+	"$(./travel last "$file" "$address" "$len")" "$last"
+hark rm "./$file"
+ok "hark rm takes it away" test ! -e "$file.index"

@@ -65,13 +65,14 @@ static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
 	return 0;
 }
 
-static void progress(void *ctx, unsigned done)
+static int progress(void *ctx, unsigned done)
 {
 	struct log *l = ctx;
 
 	ck_assert_uint_ge(done, l->seen);
 	ck_assert_uint_le(done, PIECES);
 	l->seen = done;
+	return 0;
 }
 
 static void run_all(struct log *l, unsigned jobs, unsigned group,
@@ -151,6 +152,35 @@ START_TEST(a_crash_costs_one_piece)
 		ck_assert_msg(strstr(r.texts[i].text, "signal 9") != NULL, "%s",
 			      r.texts[i].text);
 	}
+	munmap(l, sizeof *l);
+}
+END_TEST
+
+static int enough(void *ctx, unsigned done)
+{
+	(void)ctx;
+	(void)done;
+	return 1;
+}
+
+START_TEST(the_rest_can_be_given_up)
+{
+	struct log *l = new_log();
+	uint32_t group_of[PIECES] = {0};
+	struct workers_plan plan = {.jobs = 2,
+				    .n = PIECES,
+				    .group_of = group_of,
+				    .ctx = l,
+				    .begin = begin,
+				    .run = run,
+				    .progress = enough};
+	struct workers_result r;
+	struct hark_err err = {0};
+
+	l->sleep_us = 1000000; /* all of it would take minutes */
+	ck_assert_int_eq(workers_run(&plan, &r, &err), -1);
+	ck_assert_int_eq(err.code, HARK_ETIME);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	munmap(l, sizeof *l);
 }
 END_TEST
@@ -244,6 +274,7 @@ Suite *record_workers_suite(void)
 	tcase_add_test(tc, every_piece_is_done_once);
 	tcase_add_test(tc, a_worker_stays_with_its_group);
 	tcase_add_test(tc, a_crash_costs_one_piece);
+	tcase_add_test(tc, the_rest_can_be_given_up);
 	tcase_add_test(tc, without_a_beginning_nothing_is_done);
 	tcase_add_test(tc, no_pieces_are_done_at_once);
 	tcase_add_test(tc, in_the_sandbox_one_can_only_compute);

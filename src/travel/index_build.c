@@ -1,0 +1,368 @@
+/* travel/index_build.c - a segment is replayed, and what it touched is noted.
+ *
+ * Workers (record/workers.h) replay with loads and stores marked apart, and put
+ * what they found into memory that all share: one after the other, each where
+ * the last one ended.
+ *
+ * Code is known from what was translated for the segment. */
+#include "travel/index_priv.h"
+
+#include "record/sandbox.h"
+#include "record/workers.h"
+#include "travel/events.h"
+#include "travel/walker.h"
+
+#include <emmintrin.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { LINE = 64, N_PAGES = 1 << 20 };
+
+/* Shared; what follows the head is results. */
+struct results {
+	_Atomic uint64_t used;
+	struct {
+		_Atomic uint64_t at; /* 0: none */
+		uint32_t stored_len, raw_len;
+	} of[];
+};
+
+struct builder {
+	struct recording *r;   /* borrowed */
+	const unsigned *which; /* borrowed: segments */
+	unsigned n;
+	struct results *results;
+	size_t size;
+	index_progress *progress;
+	void *ctx;
+	/* a worker's own */
+	struct walker *walker;
+	unsigned first; /* segment of the walker's thread */
+	uint8_t *present;
+	struct index_page *pages;
+	size_t n_pages, room;
+};
+
+/* -- What was marked -- */
+
+/* A bit for each word of a page that has a marked byte; is there any? */
+static int words_of(const uint8_t *map, uint32_t first, uint8_t *out)
+{
+	const __m128i none = _mm_setzero_si128();
+	int any = 0;
+
+	for (unsigned i = 0; i < INDEX_BITS; i++) {
+		const uint8_t *line = map + (uint32_t)(first + i * LINE);
+		unsigned bits = 0;
+
+		for (unsigned k = 0; k < LINE / 16; k++) {
+			__m128i marks = _mm_loadu_si128(
+			    (const __m128i *)(line + (size_t)16 * k));
+			unsigned set = (unsigned)_mm_movemask_epi8(
+					   _mm_cmpeq_epi8(marks, none)) ^
+				       0xffff;
+
+			bits |= ((set & 0xff) != 0) << 2 * k;
+			bits |= ((set >> 8) != 0) << (2 * k + 1);
+		}
+		out[i] = (uint8_t)bits;
+		any |= bits != 0;
+	}
+	return any;
+}
+
+/* What was marked at the very end of the map belongs to its beginning. */
+static void fold_end(uint8_t *map)
+{
+	for (unsigned i = 0; i < LINE; i++)
+		map[i] |= map[WIRE_SHADOW_SIZE + i];
+}
+
+static int is_present(const struct builder *b, uint32_t first)
+{
+	return (b->present[first / INDEX_PAGE] |
+		b->present[(uint32_t)(first + INDEX_PAGE - 1) / INDEX_PAGE]) &
+	       1;
+}
+
+static struct index_page *new_page(struct builder *b)
+{
+	if (b->n_pages == b->room) {
+		size_t room = b->room == 0 ? 4096 : 2 * b->room;
+		struct index_page *more =
+		    reallocarray(b->pages, room, sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		b->pages = more;
+		b->room = room;
+	}
+	return &b->pages[b->n_pages];
+}
+
+/* `kinds`: the first lies at the page, the second further on. */
+static int take_pages(struct builder *b, const uint8_t *map, unsigned kinds,
+		      struct hark_err *err)
+{
+	if (mincore((void *)map, (size_t)N_PAGES * INDEX_PAGE, b->present) < 0)
+		memset(b->present, 1, N_PAGES);
+	for (uint32_t i = 0; i < N_PAGES; i++) {
+		uint32_t at = i * INDEX_PAGE + OBSERVE_SKEW;
+		struct index_page *p;
+		int any = 0;
+
+		if (!is_present(b, at) && !is_present(b, at + OBSERVE_STORED))
+			continue;
+		p = new_page(b);
+		if (p == NULL)
+			return err_set(err, HARK_ENOMEM, ENOMEM,
+				       "out of memory");
+		*p = (struct index_page){.number = i, .kinds = kinds};
+		if (is_present(b, at))
+			any |= words_of(map, at, p->bits[0]);
+		if (kinds & INDEX_WRITTEN && is_present(b, at + OBSERVE_STORED))
+			any |= words_of(map, at + OBSERVE_STORED, p->bits[1]);
+		b->n_pages += any != 0;
+	}
+	return 0;
+}
+
+static void mark_code(void *ctx, uint64_t start, uint64_t end)
+{
+	uint8_t *map = ctx;
+
+	for (; start < end; start++)
+		map[(uint32_t)(start + WIRE_SHADOW_SKEW + OBSERVE_SKEW)] = 0xff;
+}
+
+/* Instructions that were not replayed, for the log has what became of them. */
+static int mark_logged(struct builder *b, unsigned segment, uint8_t *map,
+		       struct hark_err *err)
+{
+	const struct record_event *e;
+	struct events events;
+	int rc;
+
+	if (events_open(&events, b->r, segment, segment + 1, err) < 0)
+		return -1;
+	while ((rc = events_peek(&events, &e, err)) > 0) {
+		if (e->type == WIRE_REC_CALL || e->type == WIRE_REC_RESULT ||
+		    e->type == WIRE_REC_STATE)
+			mark_code(map, e->pc, e->pc + 1);
+		events_pass(&events);
+	}
+	events_close(&events);
+	return rc;
+}
+
+/* -- A segment -- */
+
+/* The head of what b->pages has. */
+static int gather(struct builder *b, unsigned segment, struct index_head *h,
+		  struct hark_err *err)
+{
+	uint8_t *map = (uint8_t *)walker_touched(b->walker);
+
+	b->n_pages = 0;
+	fold_end(map);
+	if (take_pages(b, map, INDEX_READ | INDEX_WRITTEN, err) < 0)
+		return -1;
+	h->n_data = (uint32_t)b->n_pages;
+	madvise(map, WIRE_SHADOW_SIZE, MADV_DONTNEED);
+	h->knows_code = walker_translated(b->walker, mark_code, map) == 0;
+	if (mark_logged(b, segment, map, err) < 0 ||
+	    take_pages(b, map, INDEX_EXECUTED, err) < 0)
+		return -1;
+	h->n_code = (uint32_t)(b->n_pages - h->n_data);
+	return 0;
+}
+
+static int hand_in(struct builder *b, unsigned piece,
+		   const struct index_head *h, struct hark_err *err)
+{
+	size_t len = sizeof *h + b->n_pages * sizeof *b->pages;
+	uint8_t *raw = len <= INDEX_RAW_MAX ? malloc(len) : NULL, *stored;
+	uint32_t n = 0;
+	uint64_t at;
+
+	if (raw == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	memcpy(raw, h, sizeof *h);
+	memcpy(raw + sizeof *h, b->pages, b->n_pages * sizeof *b->pages);
+	stored = index_pack(raw, (uint32_t)len, &n);
+	free(raw);
+	if (stored == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	at = atomic_fetch_add(&b->results->used, n);
+	if (at + n <= b->size) {
+		memcpy((uint8_t *)b->results + at, stored, n);
+		b->results->of[piece].stored_len = n;
+		b->results->of[piece].raw_len = (uint32_t)len;
+		atomic_store(&b->results->of[piece].at, at);
+	}
+	free(stored);
+	return 0;
+}
+
+/* The segments of its thread. */
+static void thread_of(const struct builder *b, unsigned segment,
+		      unsigned *first, unsigned *end)
+{
+	const struct recording_segment *s = recording_segment(b->r, segment);
+	unsigned n = recording_n_segments(b->r);
+
+	for (*first = segment; *first > 0; (*first)--) {
+		const struct recording_segment *t =
+		    recording_segment(b->r, *first - 1);
+
+		if (t->process != s->process || t->thread != s->thread)
+			break;
+	}
+	for (*end = segment + 1; *end < n; (*end)++) {
+		const struct recording_segment *t =
+		    recording_segment(b->r, *end);
+
+		if (t->process != s->process || t->thread != s->thread)
+			break;
+	}
+}
+
+static int need_walker(struct builder *b, unsigned segment,
+		       struct hark_err *err)
+{
+	unsigned first, end;
+
+	thread_of(b, segment, &first, &end);
+	if (b->walker != NULL && b->first == first)
+		return 0;
+	walker_free(b->walker);
+	b->walker = NULL;
+	b->first = first;
+	if (walker_new(b->r, first, end, &b->walker, err) < 0)
+		return -1;
+	return walker_mark_apart(b->walker, err);
+}
+
+/* -- Workers -- */
+
+static int begin(void *ctx, struct hark_err *err)
+{
+	struct builder *b = ctx;
+
+	b->present = malloc(N_PAGES);
+	if (b->present == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	sandbox_enter();
+	return 0;
+}
+
+static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
+{
+	struct builder *b = ctx;
+	struct index_head h = {0};
+	enum walker_stop stop = WALKER_THERE;
+
+	*sum = 0;
+	if (need_walker(b, b->which[piece], err) < 0 ||
+	    walker_goto_segment(b->walker, b->which[piece], err) < 0 ||
+	    walker_forget_code(b->walker, err) < 0)
+		return -1;
+	h.fs[0] = walker_state(b->walker)->fs_base;
+	if (walker_run_segment(b->walker, &stop, err) < 0)
+		return -1;
+	h.fs[1] = walker_state(b->walker)->fs_base;
+	if (!walker_marks_all(b->walker))
+		return 0; /* it stays unknown */
+	return gather(b, b->which[piece], &h, err) < 0
+		   ? -1
+		   : hand_in(b, piece, &h, err);
+}
+
+static int progress(void *ctx, unsigned done)
+{
+	struct builder *b = ctx;
+
+	return b->progress != NULL ? b->progress(b->ctx, done, b->n) : 0;
+}
+
+/* -- In the caller -- */
+
+static void take_results(const struct builder *b, struct index *x)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		uint64_t at = atomic_load(&b->results->of[i].at);
+		uint32_t len = b->results->of[i].stored_len;
+		uint8_t *stored;
+
+		if (at == 0 || at > b->size || len > b->size - at)
+			continue;
+		stored = malloc((size_t)len + 1);
+		if (stored == NULL)
+			return;
+		memcpy(stored, (uint8_t *)b->results + at, len);
+		if (index_put(x, b->which[i], stored, len,
+			      b->results->of[i].raw_len) < 0)
+			free(stored);
+	}
+}
+
+static int build(struct builder *b, struct index *x, struct hark_err *err)
+{
+	uint32_t *group_of = calloc((size_t)b->n + 1, sizeof *group_of);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct workers_plan plan = {.jobs = cpus > 0 ? (unsigned)cpus : 1,
+				    .n = b->n,
+				    .group_of = group_of,
+				    .ctx = b,
+				    .begin = begin,
+				    .run = run,
+				    .progress = progress};
+	struct workers_result result;
+	int rc;
+
+	if (group_of == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	rc = workers_run(&plan, &result, err);
+	free(group_of);
+	if (rc < 0)
+		return -1;
+	take_results(b, x);
+	if (result.good == 0 && result.n_texts > 0)
+		return err_set(err, result.texts[0].code, 0, "%s",
+			       result.texts[0].text);
+	return 0;
+}
+
+int index_build(struct index *x, struct recording *r, unsigned first,
+		unsigned end, index_progress *f, void *ctx,
+		struct hark_err *err)
+{
+	const size_t size = 1u << 30;
+	unsigned *which = calloc((size_t)(end - first) + 1, sizeof *which);
+	struct builder b = {
+	    .r = r, .which = which, .size = size, .progress = f, .ctx = ctx};
+	int rc = 0;
+
+	if (which == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	for (unsigned i = first; i < end; i++)
+		if (!index_has(x, i))
+			which[b.n++] = i;
+	b.results = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (b.results == MAP_FAILED) {
+		rc = err_set(err, HARK_ENOMEM, errno, "out of memory");
+	} else {
+		atomic_store(&b.results->used,
+			     sizeof *b.results + b.n * sizeof b.results->of[0]);
+		if (b.n > 0)
+			rc = build(&b, x, err);
+		munmap(b.results, size);
+	}
+	free(which);
+	return rc;
+}
