@@ -139,7 +139,7 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 {
 	enum { TOUCHED = INDEX_READ | INDEX_WRITTEN };
 	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
-	struct walker *scout;
+	struct walker *ferry;
 	struct index *x;
 	int known;
 
@@ -153,9 +153,8 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 		return 0;
 	if (l->past == NULL)
 		l->past = past_new(t->memory_max);
-	scout = travel_scout(t, l, err);
-	if (l->past == NULL || scout == NULL ||
-	    walker_observe(scout, NULL, err) < 0)
+	ferry = travel_ferry(t, l, err);
+	if (l->past == NULL || ferry == NULL)
 		return -1;
 	x = travel_index(t, walker_segment(w) - l->first, err);
 	if (err->code != HARK_OK)
@@ -163,7 +162,7 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 	for (unsigned s = walker_segment(w); s-- > l->first;) {
 		int rc = x != NULL && !index_may(x, s, TOUCHED, address, 1)
 			     ? 0
-			     : past_byte(l->past, scout, s, index, out, err);
+			     : past_byte(l->past, ferry, s, index, out, err);
 
 		if (rc != 0)
 			return rc;

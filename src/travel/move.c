@@ -284,13 +284,15 @@ static int is_before(const struct hit *a, const struct hit *b)
 	return a->turn < b->turn;
 }
 
+/* A lane that is looked through for its next hit. */
 struct first {
 	struct hark_timeline *t;
 	struct lane *l;
-	struct hit hit;
-	uint64_t count, step; /* where the run began */
-	struct hark_err *err;
+	struct stretch range; /* what is left to be looked at */
+	int resumed;	      /* the hit at its beginning was told */
 	int found;
+	struct hit hit;
+	struct hark_err *err;
 };
 
 static int keep_first(void *ctx, struct walker *at, const struct hit *hit)
@@ -300,62 +302,127 @@ static int keep_first(void *ctx, struct walker *at, const struct hit *hit)
 	struct walker_place place;
 
 	/* Not where it began, but for what the instruction there touches. */
-	if (hit->stop->kind == HARK_STOP_BREAKPOINT && hit->count == f->count &&
-	    walker_place(at, &place, &ignored) == 0 && place.step == f->step)
+	if ((hit->stop->kind == HARK_STOP_BREAKPOINT || f->resumed) &&
+	    hit->count == f->range.count &&
+	    walker_place(at, &place, &ignored) == 0 &&
+	    place.step == f->range.step)
 		return 0;
-	f->found = travel_is_wanted(f->t, f->l, hit, HARK_FORWARD, f->err);
-	if (f->found > 0) {
-		f->hit = *hit;
-		f->hit.turn = travel_turn_of(f->t, f->l, at);
-	}
-	return f->found;
+	f->hit = *hit;
+	f->hit.turn = travel_turn_of(f->t, f->l, at);
+	f->found = 1;
+	return 1;
 }
 
-/* The first hit of any lane behind the moment. */
-static int first_hit(struct hark_timeline *t, struct lane **lane,
-		     struct hit *out, struct hark_err *err)
+/* Goes on to the lane's next hit; no further than that of `best`. */
+static int look_on(struct first *f, const struct first *best)
+{
+	struct stretch part = f->range;
+	uint64_t pc;
+	int how = 2;
+
+	if (best != NULL)
+		how = travel_place_at(f->t, f->l, best->hit.turn,
+				      &part.end_count, &pc);
+	if (how == 0)
+		return 0;
+	if (how == 2)
+		part.end_count = UINT64_MAX;
+	part.end_step = UINT64_MAX;
+	if (part.count > part.end_count)
+		return 0;
+	if (travel_scan(f->t, f->l, &part, f->t->stops, f->t->n_stops,
+			keep_first, f, f->err) < 0)
+		return -1;
+	if (f->found)
+		return 0;
+	f->range.count = how == 2 ? UINT64_MAX : part.end_count + 1;
+	f->range.step = 0;
+	f->resumed = 0;
+	return 0;
+}
+
+/* Each lane from where it is at the moment. */
+static int begin_all(struct hark_timeline *t, struct first *all,
+		     struct hark_err *err)
 {
 	int64_t turn = travel_turn(t, err);
-	int found = 0;
 
-	for (unsigned k = 0; k < t->n_lanes; k++) {
-		/* The selected one first: the others need go no further. */
-		unsigned i = (t->selected + k) % t->n_lanes;
-		struct lane *l = &t->lanes[i];
-		struct first f = {.t = t, .l = l, .err = err};
-		struct stretch range = {0, 0, UINT64_MAX, UINT64_MAX, 0};
-		int rc = border(t, l, turn, &range.count, &range.step, err);
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		struct first *f = &all[i];
+		int rc;
 
+		*f = (struct first){.t = t, .l = &t->lanes[i], .err = err};
+		rc =
+		    border(t, f->l, turn, &f->range.count, &f->range.step, err);
 		if (rc < 0)
 			return -1;
 		if (rc == 0)
-			range.count = range.step = 0;
-		if (range.count == UINT64_MAX)
-			continue;
-		if (found) {
-			uint64_t pc;
+			f->range.count = f->range.step = 0;
+	}
+	return 0;
+}
 
-			rc = travel_place_at(t, l, out->turn, &range.end_count,
-					     &pc);
-			if (rc == 0)
-				continue;
-			range.end_step = UINT64_MAX;
-			if (rc == 2)
-				range.end_count = UINT64_MAX;
-		}
-		f.count = range.count;
-		f.step = i == t->selected ? range.step : UINT64_MAX;
-		if (travel_scan(t, l, &range, t->stops, t->n_stops, keep_first,
-				&f, err) < 0 ||
-		    f.found < 0)
-			return -1;
-		if (f.found > 0 && (!found || is_before(&f.hit, out))) {
-			*out = f.hit;
-			*lane = l;
-			found = 1;
+/* The first hit of all lanes; NULL: none, or *err. */
+static struct first *earliest(struct hark_timeline *t, struct first *all,
+			      struct hark_err *err)
+{
+	struct first *best = NULL;
+
+	for (unsigned k = 0; k < t->n_lanes; k++) {
+		/* The selected one first: the others need go no further. */
+		struct first *f = &all[(t->selected + k) % t->n_lanes];
+
+		if (!f->found && f->range.count != UINT64_MAX &&
+		    look_on(f, best) < 0)
+			return NULL;
+		if (f->found &&
+		    (best == NULL || is_before(&f->hit, &best->hit)))
+			best = f;
+	}
+	return err->code == HARK_OK ? best : NULL;
+}
+
+/* Its hit is not wanted: from there on. The scout is there still. */
+static int pass(struct hark_timeline *t, struct first *f,
+		const struct walker_place *at, struct hark_err *err)
+{
+	struct walker *scout = travel_scout(t, f->l, err);
+
+	if (scout == NULL)
+		return -1;
+	walker_know_step(scout, at);
+	f->range.count = at->count;
+	f->range.step = at->step;
+	f->resumed = 1;
+	f->found = 0;
+	return 0;
+}
+
+/* The first wanted hit of any lane behind the moment. Conditions are asked in
+ * the order of all. */
+static int first_hit(struct hark_timeline *t, struct lane **lane,
+		     struct hit *out, struct hark_err *err)
+{
+	struct first *all = calloc(t->n_lanes, sizeof *all), *f;
+	int rc = 0;
+
+	if (all == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	if (begin_all(t, all, err) < 0)
+		rc = -1;
+	while (rc == 0 && (f = earliest(t, all, err)) != NULL) {
+		struct walker_place at = {0};
+
+		rc = travel_is_wanted(t, f->l, &f->hit, HARK_FORWARD, &at, err);
+		if (rc == 0)
+			rc = pass(t, f, &at, err);
+		else if (rc > 0) {
+			*out = f->hit;
+			*lane = f->l;
 		}
 	}
-	return found;
+	free(all);
+	return err->code == HARK_OK ? rc : -1;
 }
 
 /* The last hit of any lane before the moment. */
@@ -397,9 +464,9 @@ static int go_to_hit(struct hark_timeline *t, struct lane *l,
 		     const struct hit *hit, enum hark_direction way,
 		     struct hark_err *err)
 {
-	struct walker_place at;
+	struct walker_place of_hit, at;
 
-	if (travel_come_to(t, l, hit, way, &at, err) < 0)
+	if (travel_come_to(t, l, hit, way, &of_hit, &at, err) < 0)
 		return -1;
 	t->selected = (unsigned)(l - t->lanes);
 	t->here = at;

@@ -285,11 +285,13 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 /* It goes forwards only, as the scout does. */
 int travel_come_to(struct hark_timeline *t, struct lane *l,
 		   const struct hit *hit, enum hark_direction way,
-		   struct walker_place *out, struct hark_err *err)
+		   struct walker_place *of_hit, struct walker_place *out,
+		   struct hark_err *err)
 {
 	struct walker *w = travel_walker(t, l, err);
 
-	if (w == NULL || walker_goto_pc(w, hit->count, hit->pc, err) < 0)
+	if (w == NULL || walker_goto_pc(w, hit->count, hit->pc, err) < 0 ||
+	    walker_place(w, of_hit, err) < 0)
 		return -1;
 	/* Forwards one is told of an access when it is done. */
 	if (hit->stop->kind == HARK_STOP_WATCH && way == HARK_FORWARD &&
@@ -300,7 +302,7 @@ int travel_come_to(struct hark_timeline *t, struct lane *l,
 
 int travel_is_wanted(struct hark_timeline *t, struct lane *l,
 		     const struct hit *hit, enum hark_direction way,
-		     struct hark_err *err)
+		     struct walker_place *of_hit, struct hark_err *err)
 {
 	unsigned selected = t->selected;
 	struct walker_place here = t->here, at;
@@ -308,7 +310,7 @@ int travel_is_wanted(struct hark_timeline *t, struct lane *l,
 
 	if (hit->stop->when == NULL)
 		return 1;
-	if (travel_come_to(t, l, hit, way, &at, err) < 0)
+	if (travel_come_to(t, l, hit, way, of_hit, &at, err) < 0)
 		return -1;
 	t->selected = (unsigned)(l - t->lanes);
 	t->here = at;
@@ -336,8 +338,9 @@ struct last {
 static int keep_last(void *ctx, struct walker *at, const struct hit *hit)
 {
 	struct last *last = ctx;
-	int rc =
-	    travel_is_wanted(last->t, last->l, hit, HARK_BACKWARD, last->err);
+	struct walker_place place;
+	int rc = travel_is_wanted(last->t, last->l, hit, HARK_BACKWARD, &place,
+				  last->err);
 
 	(void)at;
 	if (rc < 0)

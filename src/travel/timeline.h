@@ -206,14 +206,17 @@ int travel_scan_all(struct hark_timeline *t, struct lane *l,
 		    const struct stretch *range, const struct stop *stops,
 		    unsigned n_stops, scan_each *each, void *ctx,
 		    struct hark_err *err);
-/* The lane's walker comes to where one is told of the hit. */
+/* The lane's walker comes to where one is told of the hit (out); the hit's own
+ * place may be the one before. */
 int travel_come_to(struct hark_timeline *t, struct lane *l,
 		   const struct hit *hit, enum hark_direction way,
-		   struct walker_place *out, struct hark_err *err);
-/* Is the hit's condition true, at that moment? 1, 0. */
+		   struct walker_place *of_hit, struct walker_place *out,
+		   struct hark_err *err);
+/* Is the hit's condition true, at that moment? 1, 0. of_hit: only if it has
+ * one. */
 int travel_is_wanted(struct hark_timeline *t, struct lane *l,
 		     const struct hit *hit, enum hark_direction way,
-		     struct hark_err *err);
+		     struct walker_place *of_hit, struct hark_err *err);
 /* The last hit of the stretch that is wanted: 1; 0: none. */
 int travel_scan_last(struct hark_timeline *t, struct lane *l,
 		     const struct stretch *range, const struct stop *stops,

@@ -67,8 +67,8 @@ static uint64_t saved_size(const struct walker *w, const struct x86_insn *x)
 		return LEGACY;
 	gpr = walker_state(w)->gpr;
 	return LEGACY + HEADER +
-	       walker_saved_size(w, gpr[X86_RDX] << 32 |
-					(uint32_t)gpr[X86_RAX]);
+	       walker_saved_size(w,
+				 gpr[X86_RDX] << 32 | (uint32_t)gpr[X86_RAX]);
 }
 
 /* w: whose masks are looked at; NULL: they are taken for ones. */

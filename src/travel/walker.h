@@ -47,6 +47,8 @@ int walker_step(struct walker *w, struct hark_err *err);
  * there once more to know the step. */
 int walker_place(struct walker *w, struct walker_place *out,
 		 struct hark_err *err);
+/* Somebody else knows: it is at that count and pc, if it has not moved. */
+void walker_know_step(struct walker *w, const struct walker_place *place);
 uint64_t walker_count(const struct walker *w);
 uint64_t walker_pc(const struct walker *w);
 unsigned walker_segment(const struct walker *w);

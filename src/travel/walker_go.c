@@ -337,3 +337,13 @@ int walker_place(struct walker *w, struct walker_place *out,
 	*out = (struct walker_place){count, w->step, pc};
 	return 0;
 }
+
+void walker_know_step(struct walker *w, const struct walker_place *place)
+{
+	if (!w->is_somewhere || walker_count(w) != place->count ||
+	    walker_pc(w) != place->pc)
+		return;
+	w->count = place->count;
+	w->step = place->step;
+	w->has_step = 1;
+}

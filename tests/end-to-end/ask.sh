@@ -166,8 +166,8 @@ like "by its address" "$(ask writes.hark last-write '&pair.left')" \
 	'pair\.left: .* -> 7  '
 like "bytes" "$(ask writes.hark last-write buffer+3:1)" \
 	'buffer\+3:1: 0x78 -> 0x68  \('
-is "the whole buffer" "$(ask writes.hark value buffer)" \
-	'buffer = "xxxhelloxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"'
+like "the whole buffer" "$(ask writes.hark value buffer)" \
+	'^buffer = "xxxhellox{32}"'
 n=$(ask writes.hark reads counter | wc -l)
 is "reads" "$n" 20000
 

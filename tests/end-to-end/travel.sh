@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 33
+plan 34
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -27,6 +27,8 @@ tail -n +2 <<<"$out" >told
 ok "what they shared is what they saw, in their order" diff told seen
 ./travel runs shared.hark "$address" "$stop" >seen
 ok "... and from one stop to the next, and back" diff told seen
+is "conditions are asked in the order of all, and once" \
+	"$(./travel asked shared.hark "$stop" 0)" "asked 120 times"
 
 for guest in back_writes turns thread_atomics sig_storm insn_avx512; do
 	hark record -q -o "$guest.hark" -- "$GUESTS/$guest" >/dev/null 2>&1

@@ -4,6 +4,7 @@
  *	travel_ask writes FILE ADDRESS LEN	what each write left there
  *	travel_ask walk FILE SEED ROUNDS	there and back again, compared
  *	travel_ask frames FILE SEED ROUNDS	with and without more frames
+ *	travel_ask asked FILE STOP 0		conditions, in the order of all
  *	travel_ask last FILE ADDRESS LEN	the last write before the end
  *	travel_ask values FILE ADDRESS STOP	what 8 bytes are whenever STOP
  *is executed travel_ask runs FILE ADDRESS STOP	the same, by running from one to
@@ -136,6 +137,51 @@ static int runs(struct hark_timeline *t, uint64_t address, uint64_t stop)
 			exit(1);
 		}
 	}
+	return 0;
+}
+
+/* -- Conditions -- */
+
+enum { ASKED_MOST = 1000 };
+struct asked {
+	struct hark_position at[ASKED_MOST];
+	unsigned n;
+};
+
+static int note_asked(void *ctx, struct hark_timeline *t)
+{
+	struct asked *a = ctx;
+
+	if (a->n < ASKED_MOST)
+		a->at[a->n++] = hark_where(t);
+	return 0;
+}
+
+static int note_visit(void *ctx, struct hark_timeline *t,
+		      const struct hark_position *at)
+{
+	(void)at;
+	return note_asked(ctx, t);
+}
+
+/* A condition is asked where its breakpoint is met, in the order of all
+ * threads, and once. */
+static int asked(struct hark_timeline *t, uint64_t stop)
+{
+	static struct asked seen, told;
+	struct hark_stopped stopped;
+
+	if (hark_visits(t, stop, NULL, NULL, note_visit, &seen, &err) < 0)
+		fail("visits");
+	hark_break(t, stop, HARK_ANY_THREAD, note_asked, &told);
+	if (hark_run(t, HARK_FORWARD, &stopped, &err) < 0)
+		fail("run");
+	if (stopped.why != HARK_STOP_END || seen.n == 0 || seen.n != told.n ||
+	    memcmp(seen.at, told.at, seen.n * sizeof seen.at[0]) != 0) {
+		printf("visited %u times, asked %u\n", seen.n, told.n);
+		exit(1);
+	}
+	printf("asked %u times\n", told.n);
 	return 0;
 }
 
@@ -296,6 +342,8 @@ int main(int argc, char **argv)
 		values(t, a, b);
 	else if (strcmp(argv[1], "runs") == 0)
 		runs(t, a, b);
+	else if (strcmp(argv[1], "asked") == 0)
+		asked(t, a);
 	else if (strcmp(argv[1], "frames") == 0)
 		frames(t, r, a, b);
 	else
