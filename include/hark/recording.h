@@ -264,8 +264,9 @@ struct hark_access {
 	uint64_t address; /* of the whole access */
 	uint32_t size;
 	uint32_t is_write;
-	uint32_t known;	    /* how much of before and after is */
-	uint8_t before[64]; /* what was there, as far as it is known */
+	uint32_t known;	       /* how much of before and after is */
+	uint64_t before_known; /* a bit for each byte of it */
+	uint8_t before[64];    /* what was there, as far as it is known */
 	uint8_t after[64];
 };
 /* The last write to any of these bytes before now. */

@@ -127,10 +127,10 @@ static void find_part(struct ask *a, const struct value *v, uint64_t addr,
 {
 	uint8_t all[SHOWN], before[SHOWN];
 	uint64_t end = addr + v->len, high = x->address + x->size;
-	uint32_t n = x->size < SHOWN ? x->size : SHOWN;
 
 	memset(all, 1, sizeof all);
-	memset(before, x->known >= n, sizeof before);
+	for (unsigned i = 0; i < SHOWN; i++)
+		before[i] = x->before_known >> i & 1;
 	*p = (struct part){.low = addr > x->address ? addr : x->address,
 			   .high = end < high ? end : high};
 	prose_init(&p->path, TEXT_MAX);

@@ -44,8 +44,10 @@ static int as_access(struct hark_timeline *t, struct lane *l,
 	    .size = hit->size,
 	    .is_write = hit->is_write};
 	for (uint32_t i = 0; i < size; i++)
-		out->known +=
-		    (uint32_t)walker_byte(w, hit->address + i, &out->before[i]);
+		if (walker_byte(w, hit->address + i, &out->before[i])) {
+			out->known++;
+			out->before_known |= 1ull << i;
+		}
 	if (walker_step(w, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < size; i++)
@@ -78,7 +80,9 @@ static int last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 			 : 1;
 	} else if (rc < 0) {
 		err_set(err,
-			why.code == HARK_ERROR_STOPPED ? HARK_ETIME : HARK_EBUG,
+			why.code == HARK_ERROR_STOPPED	 ? HARK_ETIME
+			: why.code == HARK_ERROR_MACHINE ? HARK_ELACKS
+							 : HARK_EBUG,
 			0, "%s", why.text);
 	}
 	free(t->stops);

@@ -306,6 +306,8 @@ static int apply_next(struct runner *x, struct hark_err *err)
 
 static int diverged(const struct runner *x, int stop, struct hark_err *err)
 {
+	if (stop == REPLAY_LACKS)
+		return segment_lacks(&x->s, err);
 	return err_set(err, HARK_EBUG, 0,
 		       "thread %u does not go on as recorded at 0x%llx (%d)",
 		       x->s.thread, (unsigned long long)runner_pc(x), stop);

@@ -46,6 +46,8 @@ static int diverged(struct walker *w, enum replay_stop stop,
 		    struct hark_err *err)
 {
 	w->is_somewhere = 0;
+	if (stop == REPLAY_LACKS)
+		return segment_lacks(&w->s, err);
 	return err_set(err, HARK_EBUG, 0,
 		       "thread %u does not go on as recorded at 0x%llx (%d)",
 		       w->s.thread, (unsigned long long)walker_pc(w),

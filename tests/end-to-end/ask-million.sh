@@ -11,10 +11,11 @@ timeout 300 "$HARK" ask million.hark writes million.value >list
 sed -n 's/^.* -> \([0-9]*\)  (.*)$/\1/p' list >after
 ok "exactly these were written" cmp truth after
 is "and nothing else" "$(wc -l <list)" 1000000
-# What was there before, where it is known, is what the one before has written.
+# What was there before is what the one before has written; the first found what
+# nobody had told.
 is "each found what the one before left" "$(sed 's/^.*value: \(.*\) -> .*/\1/' list |
 	paste -d ' ' - <(echo; head -n -1 truth) |
-	awk '$1 != "??" && $1 != $2' | head -n 3)" ""
+	awk 'NR > 1 && $1 != $2' | head -n 3)" ""
 is "moments ascend" "$(sed 's/ .*//; s/^1://' list | awk -F+ '
 	$1 < count || ($1 == count && $2 + 0 <= step) { print NR ": " $0 }
 	{ count = $1 + 0; step = $2 + 0 }' | head -n 3)" ""

@@ -4,7 +4,7 @@
 # libraries, no sources.
 . "$(dirname "$0")/lib.sh"
 
-plan 34
+plan 36
 
 # on CPU COMMAND...: hark on another processor.
 on() { timeout 120 qemu-x86_64 -cpu "$1" "$HARK" "${@:2}"; }
@@ -151,10 +151,14 @@ lacks() {
 	if [ $? = 77 ]; then
 		skip "$name" "this processor lacks it, too"
 		skip "$name: info" "this processor lacks it, too"
+		skip "$name: ask" "this processor lacks it, too"
 		return
 	fi
 	try on "$cpu" verify "wide$#.hark"
 	like "$name" "$status|$err" \
+		"^125\\|hark: .*the program used an instruction that this processor lacks: [0-9a-f ]+\\($family"
+	try on "$cpu" ask "wide$#.hark" regs
+	like "$name: ask" "$status|$err" \
 		"^125\\|hark: .*the program used an instruction that this processor lacks: [0-9a-f ]+\\($family"
 	try on "$cpu" info --json "wide$#.hark"
 	is "$name: info" "$(/usr/bin/python3 -c 'import json, sys
