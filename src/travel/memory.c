@@ -6,7 +6,7 @@
  * there says what it holds, unless it can have been written by others.
  *
  * M1  The shadow's index has 32 bits of the address: it is believed only if no
- *     other mapping of that moment has the same ones.
+ *     other mapping of that moment has the same ones; otherwise alias.c knows.
  * M2  What a thread reaches through fs lies at another index: the address less
  *     the base. Two that are known and differ are not known. */
 #include "travel/timeline.h"
@@ -281,11 +281,59 @@ static int bring_all(struct hark_timeline *t, struct walker **at,
 	return 0;
 }
 
+/* One byte: 1, 0, or -1. */
+static int read_byte(struct hark_timeline *t, struct walker **at,
+		     uint64_t address, uint8_t *out, struct hark_err *err)
+{
+	int rc = any_byte(t, at, address, out, err);
+
+	return rc == 0 ? file_byte(t, address, out, err) : rc;
+}
+
+/* How many bytes from here on are like the first: ambiguous, or not. */
+static size_t run_of(const struct hark_timeline *t, uint64_t address,
+		     size_t len, int is_sure)
+{
+	size_t n = 1;
+
+	while (n < len && is_unambiguous(t, address + n) == is_sure)
+		n++;
+	return n;
+}
+
+static int read_run(struct hark_timeline *t, struct walker **at,
+		    uint64_t address, size_t len, uint8_t *out, uint8_t *known,
+		    struct hark_err *err)
+{
+	for (size_t i = 0; i < len; i++) {
+		int rc = read_byte(t, at, address + i, &out[i], err);
+
+		if (rc < 0)
+			return -1;
+		known[i] = rc == 1;
+	}
+	return 0;
+}
+
+static int read_alias(struct hark_timeline *t, struct walker **at,
+		      uint64_t address, size_t len, uint8_t *out,
+		      uint8_t *known, struct hark_err *err)
+{
+	if (travel_read_alias(t, at, address, (unsigned)len, out, known, err) <
+	    0)
+		return -1;
+	for (size_t i = 0; i < len; i++)
+		if (known[i] == TRAVEL_UNTOUCHED)
+			known[i] = file_byte(t, address + i, &out[i], err) == 1;
+	return err->code == HARK_OK ? 0 : -1;
+}
+
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err)
 {
+	enum { ALIAS_MOST = 64 };
 	struct walker **at = calloc(t->n_lanes, sizeof(struct walker *));
-	size_t n = 0;
+	size_t n = 0, run;
 
 	memset(known, 0, len);
 	if (at == NULL) {
@@ -294,19 +342,21 @@ size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 	}
 	if (find_mappings(t, err) < 0 || bring_all(t, at, err) < 0)
 		len = 0;
-	for (size_t i = 0; i < len; i++) {
-		uint64_t here = address + i;
-		int rc = is_unambiguous(t, here)
-			     ? any_byte(t, at, here, &out[i], err)
-			     : 2;
+	for (size_t i = 0; i < len; i += run) {
+		int is_sure = is_unambiguous(t, address + i), rc;
 
-		if (rc == 0)
-			rc = file_byte(t, here, &out[i], err);
+		run = run_of(t, address + i, len - i, is_sure);
+		if (!is_sure && run > ALIAS_MOST)
+			run = ALIAS_MOST;
+		rc = is_sure ? read_run(t, at, address + i, run, out + i,
+					known + i, err)
+			     : read_alias(t, at, address + i, run, out + i,
+					  known + i, err);
 		if (rc < 0)
 			break;
-		known[i] = rc == 1;
-		n += rc == 1;
 	}
+	for (size_t i = 0; i < len; i++)
+		n += known[i];
 	free(at);
 	return n;
 }

@@ -4,6 +4,7 @@
  *	timeline.c	threads, and where each is at the moment
  *	memory.c	what memory holds then
  *	newest.c	which thread knows best
+ *	alias.c		places of the shadow that are of two addresses
  *	scan.c		a stretch of a thread, looked through for something
  *	move.c		steps and runs, forwards and backwards
  *	window.c	a thread's last instructions, for going back
@@ -166,6 +167,16 @@ struct index *travel_index(struct hark_timeline *t, unsigned without,
 
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err);
+
+/* -- alias.c -- */
+
+enum { TRAVEL_UNTOUCHED = 2 };
+/* At most 64 bytes whose places in the shadow are others' too; known[i] is 1
+ * where they are known, and TRAVEL_UNTOUCHED where nobody ever touched them.
+ * `at`: each lane's walker, at the moment; NULL: it does not live yet. */
+int travel_read_alias(struct hark_timeline *t, struct walker **at,
+		      uint64_t address, unsigned len, uint8_t *out,
+		      uint8_t *known, struct hark_err *err);
 
 /* -- newest.c -- */
 

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 34
+plan 36
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -58,6 +58,16 @@ else
 	is "and not written to, what was not" "$(cut -d"'" -f1 out)" \
 		"hark: nothing wrote "
 fi
+
+# -- Two addresses with one place in the shadow --
+try hark record -q -o alias.hark -- "$GUESTS/back_alias"
+read -r one two stop <<<"$out"
+tail -n +2 <<<"$out" >told
+./travel values alias.hark "$one" "$stop" >seen1
+./travel values alias.hark "$two" "$stop" >seen2
+ok "what shares its place in the shadow is told apart" \
+	diff told <(paste -d' ' seen1 seen2)
+is "so often" "$(wc -l <seen1)" 30
 
 # -- An index of many segments --
 build_image index rel "$ROOT/tests/end-to-end/travel_index.c" || exit 1
