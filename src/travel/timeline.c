@@ -361,21 +361,35 @@ int travel_place_at(const struct hark_timeline *t, const struct lane *l,
 	return 1;
 }
 
-int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
-		      struct hark_err *err)
+/* What the last record of a lane is; looked at once. */
+static int find_end(struct hark_timeline *t, struct lane *l,
+		    struct hark_err *err)
 {
 	const struct record_event *e;
 	struct events events;
 	int rc;
 
-	*out = 0;
+	if (l->knows_end)
+		return 0;
 	if (events_open(&events, t->rec->r, l->end - 1, l->end, err) < 0)
 		return -1;
 	while ((rc = events_peek(&events, &e, err)) > 0) {
-		*out = e->count;
+		l->last_count = e->count;
+		l->has_end = e->type == WIRE_REC_END;
+		l->has_died = l->has_end && e->siginfo != NULL;
 		events_pass(&events);
 	}
 	events_close(&events);
+	l->knows_end = rc == 0;
+	return rc;
+}
+
+int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
+		      struct hark_err *err)
+{
+	int rc = find_end(t, l, err);
+
+	*out = l->last_count;
 	return rc;
 }
 
@@ -383,18 +397,20 @@ int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
 static int run_to_end(struct hark_timeline *t, struct lane *l, struct walker *w,
 		      struct hark_err *err)
 {
-	enum walker_stop stop = WALKER_THERE;
 	struct walker_place place;
 	uint8_t info[128];
 	uint64_t count;
+	int rc;
 
 	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
 	    travel_last_count(t, l, &count, err) < 0 ||
 	    walker_goto(w, count, 0, err) < 0)
 		return -1;
-	while (stop != WALKER_END)
-		if (walker_run(w, UINT64_MAX, 0, &stop, err) < 0)
-			return -1;
+	do {
+		rc = walker_step(w, err);
+	} while (rc == 0);
+	if (rc < 0)
+		return -1;
 	l->about.end_signal = walker_signal(w, info);
 	if (walker_place(w, &place, err) < 0)
 		return -1;
@@ -496,19 +512,24 @@ const struct hark_thread *hark_thread(const struct hark_timeline *t, unsigned i)
 	return &t->lanes[i].about;
 }
 
+/* One whose log ends without an end was there until all ended: in a system
+ * call, most often. */
 int hark_thread_lives(struct hark_timeline *t, uint32_t thread)
 {
 	struct lane *l = travel_lane(t, thread);
 	struct hark_err ignored = {0};
 	uint64_t count, pc;
 	int64_t turn;
+	int how;
 
 	if (l == NULL)
 		return 0;
 	if (l == &t->lanes[t->selected])
 		return 1;
 	turn = travel_turn(t, &ignored);
-	return turn >= 0 && travel_place_at(t, l, turn, &count, &pc) == 1;
+	how = turn >= 0 ? travel_place_at(t, l, turn, &count, &pc) : 0;
+	return how == 1 ||
+	       (how == 2 && find_end(t, l, &ignored) == 0 && !l->has_end);
 }
 
 uint32_t hark_selected(const struct hark_timeline *t)
@@ -572,12 +593,17 @@ int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
 		   : 0;
 }
 
-/* Whoever has the last turn. */
+/* Whoever died, and took all others along; or else who has the last turn. */
 static struct lane *last_lane(struct hark_timeline *t)
 {
 	size_t n = t->order != NULL ? order_n_turns(t->order) : 0;
+	struct hark_err ignored = {0};
 	struct lane *l = NULL;
 
+	for (unsigned i = 0; i < t->n_lanes; i++)
+		if (find_end(t, &t->lanes[i], &ignored) == 0 &&
+		    t->lanes[i].has_died)
+			return &t->lanes[i];
 	if (n > 0)
 		l = travel_lane(t, order_turn(t->order, n - 1)->thread);
 	return l != NULL ? l : &t->lanes[0];

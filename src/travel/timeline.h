@@ -57,6 +57,11 @@ struct lane {
 	uint32_t *turns;       /* owned: of the order, its own */
 	uint32_t n_turns;
 	int has_last;
+	/* Its last record: */
+	uint64_t last_count;
+	int knows_end; /* it was looked at */
+	int has_end;   /* it is an end */
+	int has_died;  /* by a signal */
 };
 
 struct stop {

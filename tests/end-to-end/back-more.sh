@@ -4,7 +4,7 @@
 # hark back: what gdb can do besides going back and forth.  Answers are held
 # against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 74
+plan 75
 
 SRC=$ROOT/tests/end-to-end
 
@@ -53,6 +53,12 @@ chmod +x script
 "$HARK" record -q -o script.hark -- ./script
 back script.hark 'info threads'
 like "a script has its own name" "$out" '"script" \(at 1:'
+
+# -- A thread that waits for ever lives --
+gcc -g -O0 -std=gnu17 -pthread "$SRC/back_idle.c" -o idle
+"$HARK" record -q -o idle.hark -- ./idle
+back idle.hark 'tbreak after' 'reverse-continue' 'info threads'
+is "who waits until the end is there" "$(grep -cE '^[ *] [12] +Thread' <<<"$out")" 2
 
 # -- Recursion and loops --
 gcc -g -O0 -std=gnu17 "$SRC/back_recursion.c" -o recursion
