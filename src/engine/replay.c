@@ -120,12 +120,15 @@ static uint64_t align(uint64_t v)
 	return (v + 63) & ~63ull;
 }
 
-/* Each somewhere else: whatever belongs to one must lie near together. */
+/* Each somewhere else: whatever belongs to one must lie near together. Below
+ * hark itself; a program that lies at the bottom of memory has nothing there.
+ */
 static struct engine *make_engine(void)
 {
 	static unsigned made;
-	const uint64_t below = (1ull << 34) * (1 + made++ % 256);
-	uint64_t hint = ((uint64_t)(uintptr_t)&make_engine & ~4095ull) - below;
+	const uint64_t away = (1ull << 34) * (1 + made++ % 256);
+	uint64_t here = (uint64_t)(uintptr_t)&make_engine & ~4095ull;
+	uint64_t hint = here > 1ull << 44 ? here - away : here + away;
 	uint64_t memory_at = align(sizeof(struct engine));
 	uint64_t cache_at = memory_at + align(sizeof(struct memory));
 	uint64_t len = cache_at + align(sizeof(struct cache));

@@ -68,8 +68,8 @@ struct stop {
 	uint32_t id;
 	enum hark_stop kind; /* BREAKPOINT, WATCH, CALL, SIGNAL */
 	uint32_t thread;     /* HARK_ANY_THREAD */
+	unsigned on;	     /* HARK_ON_* */
 	uint64_t address, len;
-	unsigned on; /* HARK_ON_* */
 	int64_t number;
 	hark_condition *when;
 	void *ctx;
