@@ -331,7 +331,10 @@ static int read_alias(struct hark_timeline *t, struct walker **at,
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err)
 {
-	enum { ALIAS_MOST = 64 };
+	/* Who wants much at once gets what is at hand: each piece takes a
+	 * search through the past. */
+	enum { ALIAS_MOST = 64, LEN_MOST = 1024 };
+	const int is_short = len <= LEN_MOST;
 	struct walker **at = calloc(t->n_lanes, sizeof(struct walker *));
 	size_t n = 0, run;
 
@@ -346,12 +349,15 @@ size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		int is_sure = is_unambiguous(t, address + i), rc;
 
 		run = run_of(t, address + i, len - i, is_sure);
-		if (!is_sure && run > ALIAS_MOST)
+		if (!is_sure && is_short && run > ALIAS_MOST)
 			run = ALIAS_MOST;
-		rc = is_sure ? read_run(t, at, address + i, run, out + i,
-					known + i, err)
-			     : read_alias(t, at, address + i, run, out + i,
-					  known + i, err);
+		rc = 0;
+		if (is_sure)
+			rc = read_run(t, at, address + i, run, out + i,
+				      known + i, err);
+		else if (is_short)
+			rc = read_alias(t, at, address + i, run, out + i,
+					known + i, err);
 		if (rc < 0)
 			break;
 	}

@@ -5,7 +5,7 @@
 # program said, and against what hark says itself.
 . "$(dirname "$0")/lib.sh"
 
-plan 35
+plan 36
 
 cat >prog.c <<'EOF'
 #include <stdio.h>
@@ -139,3 +139,11 @@ try hark core p.hark -o middle
 like "an existing file is kept" "$status|$err" \
 	'^125\|hark: middle: File exists \(--force replaces it\)$'
 ok "--force" "$HARK" core -q p.hark -o middle --force
+
+# -- Memory that shares its places in the shadow is not searched for page by
+# page: that would take minutes --
+gcc -g -O1 -o alias "$ROOT/tests/end-to-end/core_alias.c"
+"$HARK" record -q -o alias.hark -- ./alias >/dev/null 2>&1
+timeout 30 "$HARK" core alias.hark -o alias.core 2>err
+is "a core of memory at two addresses" "$?:$(head -c 4 alias.core | tail -c 3)" \
+	0:ELF
