@@ -290,6 +290,7 @@ struct first {
 	struct lane *l;
 	struct stretch range; /* what is left to be looked at */
 	int resumed;	      /* the hit at its beginning was told */
+	int is_here;	      /* the moment is its beginning */
 	int found;
 	struct hit hit;
 	struct hark_err *err;
@@ -302,7 +303,8 @@ static int keep_first(void *ctx, struct walker *at, const struct hit *hit)
 	struct walker_place place;
 
 	/* Not where it began, but for what the instruction there touches. */
-	if ((hit->stop->kind == HARK_STOP_BREAKPOINT || f->resumed) &&
+	if (((hit->stop->kind == HARK_STOP_BREAKPOINT && f->is_here) ||
+	     f->resumed) &&
 	    hit->count == f->range.count &&
 	    walker_place(at, &place, &ignored) == 0 &&
 	    place.step == f->range.step)
@@ -337,7 +339,7 @@ static int look_on(struct first *f, const struct first *best)
 		return 0;
 	f->range.count = how == 2 ? UINT64_MAX : part.end_count + 1;
 	f->range.step = 0;
-	f->resumed = 0;
+	f->resumed = f->is_here = 0;
 	return 0;
 }
 
@@ -351,7 +353,10 @@ static int begin_all(struct hark_timeline *t, struct first *all,
 		struct first *f = &all[i];
 		int rc;
 
-		*f = (struct first){.t = t, .l = &t->lanes[i], .err = err};
+		*f = (struct first){.t = t,
+				    .l = &t->lanes[i],
+				    .is_here = i == t->selected,
+				    .err = err};
 		rc =
 		    border(t, f->l, turn, &f->range.count, &f->range.step, err);
 		if (rc < 0)
