@@ -147,17 +147,23 @@ static void put_windows(struct work *w, struct x86_mem m, unsigned size,
 
 /* -- Instructions ---------------------------------------------------------- */
 
+/* Whoever watches it. 0: it is no operand that is looked at. */
+static int put_watch(struct work *w, struct x86_mem m, unsigned size,
+		     unsigned how)
+{
+	if (size == 0 || size > 64)
+		return 0;
+	if (w->e->observe->n_windows != 0 && !w->blind)
+		put_windows(w, m, size, how);
+	return 1;
+}
+
 static void put_access(struct work *w, struct x86_mem m, unsigned size,
 		       unsigned how)
 {
-	const struct observe *o = w->e->observe;
-
-	if (size == 0 || size > 64)
-		return;
-	if (o->n_windows != 0 && !w->blind)
-		put_windows(w, m, size, how);
-	if (o->touches & how)
-		put_touches(w, m, size, how & o->touches);
+	how &= put_watch(w, m, size, how) ? w->e->observe->touches : 0;
+	if (how != 0)
+		put_touches(w, m, size, how);
 }
 
 /* A vector register from or to the slot: vmovdqu, in the form that the
@@ -207,10 +213,8 @@ static void put_some(struct work *w, struct x86_mem m, unsigned size,
 {
 	const struct observe *o = w->e->observe;
 
-	if (size == 0 || size > 64)
+	if (!put_watch(w, m, size, how))
 		return;
-	if (o->n_windows != 0 && !w->blind)
-		put_windows(w, m, size, how);
 	if (o->touches & OBSERVE_APART)
 		put_touches(w, m, size, how);
 	else if (o->touches & how & OBSERVE_STORES)
@@ -236,18 +240,17 @@ void put_stack_access(struct work *w, int64_t at, unsigned how)
 		put_access(w, x86_mem_at(X86_RSP, at), 8, how);
 }
 
-/* Flags are pushed to memory, but the shadow keeps what it has. */
+/* Flags are pushed to memory, but the shadow keeps what it has: if marks say
+ * what it knows, it does not know that. */
 static void put_pushed_flags(struct work *w)
 {
-	const struct observe *o = w->e->observe;
 	struct x86_mem m = shadow_of(x86_mem_at(X86_RSP, -8));
 
-	if (o->touches & OBSERVE_APART || !w->e->observe->touches) {
+	if (w->e->observe->touches != (OBSERVE_LOADS | OBSERVE_STORES)) {
 		put_stack_access(w, -8, OBSERVE_STORES);
 		return;
 	}
-	if (o->n_windows != 0 && !w->blind)
-		put_windows(w, x86_mem_at(X86_RSP, -8), 8, OBSERVE_STORES);
+	put_watch(w, x86_mem_at(X86_RSP, -8), 8, OBSERVE_STORES);
 	m.seg = X86_FS;
 	m.disp = (int32_t)((uint32_t)m.disp + OBSERVE_SKEW);
 	emit_mi(&w->hot, EMIT_MOV, 8, m, 0);
