@@ -69,8 +69,9 @@ static uint32_t run_of(const struct recording *r, uint32_t i)
 
 /* -- Segments -- */
 
-/* Begins at chunk i; end: where its stream ends. */
-static uint32_t take_segment(struct recording *r, uint32_t i, uint32_t end)
+/* Begins at chunk i; those of its thread are [begin, end). */
+static uint32_t take_segment(struct recording *r, uint32_t i, uint32_t begin,
+			     uint32_t end)
 {
 	const struct chunk *c = &r->chunks[i];
 	struct segment *s = &r->segments[r->n_segments++];
@@ -81,7 +82,7 @@ static uint32_t take_segment(struct recording *r, uint32_t i, uint32_t end)
 				       .count = c->count,
 				       .time_ns = c->time_ns,
 				       .bytes = size_in_file(c),
-				       .is_first = c->first},
+				       .is_first = i == begin},
 			      .first = i};
 	for (; i + n < end && !is_key(&r->chunks[i + n]); n++)
 		s->told.bytes += size_in_file(&r->chunks[i + n]);
@@ -95,17 +96,18 @@ static uint32_t take_segment(struct recording *r, uint32_t i, uint32_t end)
 static int take_thread(struct recording *r, uint32_t i, uint32_t n)
 {
 	const struct segment *last = NULL;
-	uint32_t end = i + n;
+	uint32_t begin, end = i + n;
 
 	while (i < end && !is_key(&r->chunks[i]))
 		i++;
+	begin = i;
 	while (i < end) {
 		const struct chunk *c = &r->chunks[i];
 
 		if (last != NULL && (c->first || c->count < last->told.count))
 			return -1;
 		last = &r->segments[r->n_segments];
-		i += take_segment(r, i, end);
+		i += take_segment(r, i, begin, end);
 	}
 	return 0;
 }

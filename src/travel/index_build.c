@@ -212,23 +212,12 @@ static int hand_in(struct builder *b, unsigned piece,
 static void thread_of(const struct builder *b, unsigned segment,
 		      unsigned *first, unsigned *end)
 {
-	const struct recording_segment *s = recording_segment(b->r, segment);
-	unsigned n = recording_n_segments(b->r);
-
-	for (*first = segment; *first > 0; (*first)--) {
-		const struct recording_segment *t =
-		    recording_segment(b->r, *first - 1);
-
-		if (t->process != s->process || t->thread != s->thread)
-			break;
-	}
-	for (*end = segment + 1; *end < n; (*end)++) {
-		const struct recording_segment *t =
-		    recording_segment(b->r, *end);
-
-		if (t->process != s->process || t->thread != s->thread)
-			break;
-	}
+	*first = *end = segment;
+	while (*first > 0 && !recording_segment(b->r, *first - 1)->is_last)
+		(*first)--;
+	while (!recording_segment(b->r, *end)->is_last)
+		(*end)++;
+	(*end)++;
 }
 
 static int need_walker(struct builder *b, unsigned segment,
