@@ -55,61 +55,49 @@ static uint64_t serial_of(const struct record_event *e)
 	}
 }
 
-/* 0: there may be more. 1: the rest does not concern us. */
-static int walk_events(struct record_stream *s, uint64_t up_to,
-		       lineage_visit *visit, void *ctx, int *answer,
-		       struct hark_err *err)
-{
-	struct record_event e;
-	int rc;
+/* What is told of one process, up to a serial number. */
+struct walk {
+	uint64_t up_to;
+	recording_visit *visit;
+	void *ctx; /* borrowed */
+	int is_over;
+};
 
-	while ((rc = record_stream_next(s, &e, err)) > 0) {
-		if (serial_of(&e) > up_to)
-			return 1;
-		*answer = visit(ctx, &e, err);
-		if (*answer != 0)
-			return 1;
-	}
-	return rc;
+static int tell(void *ctx, const struct record_event *e, struct hark_err *err)
+{
+	struct walk *w = ctx;
+
+	w->is_over = serial_of(e) > w->up_to;
+	return w->is_over ? 1 : w->visit(w->ctx, e, err);
 }
 
-static int walk_stream(struct recording_stream *in, uint64_t up_to,
-		       lineage_visit *visit, void *ctx, struct hark_err *err)
+static int walk_stream(struct recording_stream *in, struct walk *w,
+		       struct hark_err *err)
 {
-	struct record_stream s;
-	const uint8_t *bytes;
-	size_t len;
-	int rc, answer = 0;
+	int rc = recording_each(in, RECORD_OF_PROCESS, tell, w, err);
 
-	record_stream_init(&s, RECORD_OF_PROCESS);
-	while ((rc = recording_stream_next(in, &bytes, &len, err)) > 0) {
-		record_stream_feed(&s, bytes, len);
-		rc = walk_events(&s, up_to, visit, ctx, &answer, err);
-		if (rc != 0)
-			break;
-	}
-	recording_stream_close(in);
-	return rc < 0 ? rc : answer;
+	return w->is_over ? 0 : rc;
 }
 
 /* What it began with, and then what came. */
 static int walk_one(struct recording *r, const struct ancestor *a,
-		    lineage_visit *visit, void *ctx, struct hark_err *err)
+		    recording_visit *visit, void *ctx, struct hark_err *err)
 {
+	struct walk w = {a->up_to, visit, ctx, 0};
 	struct recording_stream *in;
 	int rc;
 
 	if (recording_read_maps(r, a->process, &in, err) < 0)
 		return -1;
-	rc = walk_stream(in, a->up_to, visit, ctx, err);
+	rc = walk_stream(in, &w, err);
 	if (rc != 0)
 		return rc;
 	if (recording_read_process(r, a->process, &in, err) < 0)
 		return -1;
-	return walk_stream(in, a->up_to, visit, ctx, err);
+	return walk_stream(in, &w, err);
 }
 
-int lineage_walk(struct recording *r, uint32_t process, lineage_visit *visit,
+int lineage_walk(struct recording *r, uint32_t process, recording_visit *visit,
 		 void *ctx, struct hark_err *err)
 {
 	struct ancestor *line =

@@ -8,14 +8,11 @@
 
 #include "base/err.h"
 #include "record/recording.h"
-#include "record/stream.h"
 
 #include <stdint.h>
 
 /* For each record; not 0 ends the walk, which then returns it. */
-typedef int lineage_visit(void *ctx, const struct record_event *e,
-			  struct hark_err *err);
-int lineage_walk(struct recording *r, uint32_t process, lineage_visit *visit,
+int lineage_walk(struct recording *r, uint32_t process, recording_visit *visit,
 		 void *ctx, struct hark_err *err);
 
 #endif

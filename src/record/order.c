@@ -41,47 +41,33 @@ static int add(struct order *o, const struct order_turn *turn,
 	return 0;
 }
 
-static int read_event(struct order *o, uint32_t thread, uint64_t *clock,
-		      const struct record_event *e, struct hark_err *err)
+/* Of a segment. */
+struct reading {
+	struct order *o; /* borrowed */
+	uint32_t thread;
+	uint64_t clock;
+};
+
+static int read_event(void *ctx, const struct record_event *e,
+		      struct hark_err *err)
 {
-	struct order_turn turn = {.thread = thread};
+	struct reading *r = ctx;
+	struct order_turn turn = {.thread = r->thread};
 
 	if (e->type == WIRE_REC_KEY)
-		*clock = e->key.tsc;
+		r->clock = e->key.tsc;
 	if (e->type == WIRE_REC_CALL)
-		*clock += e->call.ticks;
+		r->clock += e->call.ticks;
 	if (e->type != WIRE_REC_ORDER)
 		return 0;
-	*clock += e->order.ticks;
-	turn.time = *clock;
+	r->clock += e->order.ticks;
+	turn.time = r->clock;
 	turn.count = e->count;
 	turn.pc = e->pc;
 	turn.line = (uint32_t)e->order.line;
 	turn.ticket = e->order.ticket;
 	turn.overtaken = e->order.overtaken;
-	return add(o, &turn, err);
-}
-
-static int read_stream(struct order *o, uint32_t thread,
-		       struct recording_stream *in, struct hark_err *err)
-{
-	struct record_stream s;
-	struct record_event e;
-	const uint8_t *bytes;
-	uint64_t clock = 0;
-	size_t len;
-	int rc;
-
-	record_stream_init(&s, RECORD_OF_THREAD);
-	while ((rc = recording_stream_next(in, &bytes, &len, err)) > 0) {
-		record_stream_feed(&s, bytes, len);
-		while ((rc = record_stream_next(&s, &e, err)) > 0)
-			if (read_event(o, thread, &clock, &e, err) < 0)
-				return -1;
-		if (rc < 0)
-			return -1;
-	}
-	return rc;
+	return add(r->o, &turn, err);
 }
 
 static int read_threads(struct order *o, struct recording *r, uint32_t process,
@@ -95,19 +81,17 @@ static int read_threads(struct order *o, struct recording *r, uint32_t process,
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	for (unsigned i = 0; i < o->n_before; i++) {
 		const struct recording_segment *s = recording_segment(r, i);
+		struct reading reading = {.o = o, .thread = s->thread};
 		struct recording_stream *in;
-		int rc;
 
 		if (s->process != process)
 			continue;
 		if (s->is_first)
 			begun = o->n;
 		o->before[i] = (uint32_t)(o->n - begun);
-		if (recording_read_segment(r, i, &in, err) < 0)
-			return -1;
-		rc = read_stream(o, s->thread, in, err);
-		recording_stream_close(in);
-		if (rc < 0)
+		if (recording_read_segment(r, i, &in, err) < 0 ||
+		    recording_each(in, RECORD_OF_THREAD, read_event, &reading,
+				   err) < 0)
 			return -1;
 	}
 	return 0;

@@ -11,6 +11,7 @@
 #define RECORD_RECORDING_H
 
 #include "base/err.h"
+#include "record/stream.h"
 #include "wire/record.h"
 
 #include <stddef.h>
@@ -74,6 +75,12 @@ int recording_read_maps(struct recording *r, uint32_t process,
  * the stream's until the next call. */
 int recording_stream_next(struct recording_stream *s, const uint8_t **bytes,
 			  size_t *len, struct hark_err *err);
+/* Every event of it, which is closed then, in any case. Not 0 from visit ends
+ * it, and is returned. */
+typedef int recording_visit(void *ctx, const struct record_event *e,
+			    struct hark_err *err);
+int recording_each(struct recording_stream *s, enum record_kind kind,
+		   recording_visit *visit, void *ctx, struct hark_err *err);
 /* Over n pieces that recording_stream_next would give. */
 void recording_stream_skip(struct recording_stream *s, uint32_t n);
 void recording_stream_close(struct recording_stream *s);

@@ -136,3 +136,36 @@ void recording_stream_skip(struct recording_stream *s, uint32_t n)
 {
 	s->next = n < s->end - s->next ? s->next + n : s->end;
 }
+
+static int visit_all(struct record_stream *records, recording_visit *visit,
+		     void *ctx, struct hark_err *err)
+{
+	struct record_event e;
+	int rc;
+
+	while ((rc = record_stream_next(records, &e, err)) > 0) {
+		rc = visit(ctx, &e, err);
+		if (rc != 0)
+			return rc;
+	}
+	return rc;
+}
+
+int recording_each(struct recording_stream *s, enum record_kind kind,
+		   recording_visit *visit, void *ctx, struct hark_err *err)
+{
+	struct record_stream records;
+	const uint8_t *bytes;
+	size_t len;
+	int rc;
+
+	record_stream_init(&records, kind);
+	while ((rc = recording_stream_next(s, &bytes, &len, err)) > 0) {
+		record_stream_feed(&records, bytes, len);
+		rc = visit_all(&records, visit, ctx, err);
+		if (rc != 0)
+			break;
+	}
+	recording_stream_close(s);
+	return rc;
+}

@@ -91,31 +91,6 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 	return 0; /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 
-/* MAPS chunks are a stream of MAP records. */
-static int see_first(struct maps *m, uint32_t process, struct hark_err *err)
-{
-	struct recording_stream *in;
-	struct record_stream s;
-	struct record_event e;
-	const uint8_t *bytes;
-	size_t len;
-	int rc;
-
-	if (recording_read_maps(m->r, process, &in, err) < 0)
-		return -1;
-	record_stream_init(&s, RECORD_OF_PROCESS);
-	while ((rc = recording_stream_next(in, &bytes, &len, err)) > 0) {
-		record_stream_feed(&s, bytes, len);
-		while ((rc = record_stream_next(&s, &e, err)) > 0 &&
-		       (rc = see(m, &e, err)) == 0)
-			;
-		if (rc < 0)
-			break;
-	}
-	recording_stream_close(in);
-	return rc < 0 ? -1 : 0;
-}
-
 int maps_load(struct recording *r, uint32_t process, struct maps **out,
 	      struct hark_err *err)
 {
@@ -124,8 +99,7 @@ int maps_load(struct recording *r, uint32_t process, struct maps **out,
 	if (m == NULL)
 		return out_of_memory(err);
 	m->r = r;
-	if (see_first(m, process, err) < 0 ||
-	    lineage_walk(r, process, see, m, err) < 0) {
+	if (lineage_walk(r, process, see, m, err) < 0) {
 		maps_free(m);
 		return -1;
 	}

@@ -43,29 +43,20 @@ static int add(struct travel_names *n, const struct wire_rec_name *name)
 	return 0;
 }
 
+static int see(void *ctx, const struct record_event *e, struct hark_err *err)
+{
+	(void)err;
+	return e->type == WIRE_REC_NAME ? add(ctx, &e->name) : 0;
+}
+
 /* As far as it can be read. */
 static void load(struct recording *r, struct travel_names *n)
 {
 	struct hark_err ignored = {0};
 	struct recording_stream *in;
-	struct record_stream s;
-	struct record_event e;
-	const uint8_t *bytes;
-	size_t len;
-	int rc;
 
-	if (recording_read_process(r, n->process, &in, &ignored) < 0)
-		return;
-	record_stream_init(&s, RECORD_OF_PROCESS);
-	while (recording_stream_next(in, &bytes, &len, &ignored) > 0) {
-		record_stream_feed(&s, bytes, len);
-		while ((rc = record_stream_next(&s, &e, &ignored)) > 0)
-			if (e.type == WIRE_REC_NAME && add(n, &e.name) < 0)
-				break;
-		if (rc != 0)
-			break;
-	}
-	recording_stream_close(in);
+	if (recording_read_process(r, n->process, &in, &ignored) == 0)
+		recording_each(in, RECORD_OF_PROCESS, see, n, &ignored);
 }
 
 static struct travel_names *names_of(struct hark_recording *r, uint32_t process)

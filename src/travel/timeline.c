@@ -89,31 +89,29 @@ struct walker *travel_ferry(struct hark_timeline *t, struct lane *l,
 	return make_walker(t, l, &l->ferry, err);
 }
 
-/* The START of a thread says more of it. */
+/* The START of a thread says more of it; it comes first. */
+static int see_start(void *ctx, const struct record_event *e,
+		     struct hark_err *err)
+{
+	struct lane *l = ctx;
+
+	(void)err;
+	if (e->type == WIRE_REC_START) {
+		l->about.tid = e->start.tid;
+		l->about.parent = e->start.parent;
+	}
+	return 1;
+}
+
 static int read_start(struct hark_timeline *t, struct lane *l,
 		      struct hark_err *err)
 {
 	struct recording_stream *in;
-	struct record_stream s;
-	struct record_event e;
-	const uint8_t *bytes;
-	size_t len;
-	int rc;
 
 	if (recording_read_segment(t->rec->r, l->first, &in, err) < 0)
 		return -1;
-	record_stream_init(&s, RECORD_OF_THREAD);
-	rc = recording_stream_next(in, &bytes, &len, err);
-	if (rc > 0) {
-		record_stream_feed(&s, bytes, len);
-		rc = record_stream_next(&s, &e, err);
-	}
-	if (rc > 0 && e.type == WIRE_REC_START) {
-		l->about.tid = e.start.tid;
-		l->about.parent = e.start.parent;
-	}
-	recording_stream_close(in);
-	return rc < 0 ? -1 : 0;
+	return recording_each(in, RECORD_OF_THREAD, see_start, l, err) < 0 ? -1
+									   : 0;
 }
 
 static int find_lanes(struct hark_timeline *t, struct hark_err *err)
