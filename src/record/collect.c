@@ -90,7 +90,9 @@ static void put_key(struct vcpu *v)
 	struct wire_rec_key key = {.count = vcpu_count(v),
 				   .epoch = v->epoch,
 				   .time_ns = put_now_ns(),
-				   .tsc = guest_tsc()};
+				   .tsc = guest_tsc(),
+				   .tid = v->tid,
+				   .parent = t->parent};
 	uint32_t len = get_xstate(v);
 	uint8_t *at;
 

@@ -259,20 +259,22 @@ static int parse_place(const struct hark_timeline *t, const char *text,
 	return *text == '\0' ? 0 : -1;
 }
 
-/* NN% of the first thread's life. */
+/* NN% of what is recorded of the first thread. */
 static int parse_percent(struct hark_timeline *t, const char *text,
 			 struct hark_position *out)
 {
-	uint64_t percent;
+	struct lane *l = travel_first_lane(t);
+	uint64_t percent, first, len;
 
 	if (!is_number(&text, &percent) || strcmp(text, "%") != 0 ||
 	    percent > 100)
 		return -1;
-	*out = hark_thread(t, 0)->last;
+	*out = hark_thread(t, (unsigned)(l - t->lanes))->last;
 	if (percent == 100)
 		return 0;
-	out->count =
-	    out->count / 100 * percent + out->count % 100 * percent / 100;
+	first = travel_first_count(t, l);
+	len = out->count - first;
+	out->count = first + len / 100 * percent + len % 100 * percent / 100;
 	out->step = 0;
 	return 0;
 }
@@ -280,7 +282,9 @@ static int parse_percent(struct hark_timeline *t, const char *text,
 int hark_position_parse(struct hark_timeline *t, const char *text,
 			struct hark_position *out, struct hark_error *err)
 {
-	struct hark_position at = {t->process, t->lanes[0].about.number, 0, 0};
+	const struct lane *first = travel_first_lane(t);
+	struct hark_position at = {t->process, first->about.number,
+				   travel_first_count(t, first), 0};
 	struct hark_position here = hark_where(t);
 
 	if (strcmp(text, "end") == 0) {

@@ -206,6 +206,8 @@ static int back_a_count(struct hark_timeline *t, struct hark_err *err)
 static int step_back(struct hark_timeline *t, uint64_t n,
 		     struct hark_stopped *out, struct hark_err *err)
 {
+	uint64_t first = travel_first_count(t, &t->lanes[t->selected]);
+
 	while (n > 0) {
 		uint64_t done = back_in_window(t, n, err);
 
@@ -222,7 +224,7 @@ static int step_back(struct hark_timeline *t, uint64_t n,
 				return -1;
 			continue;
 		}
-		if (t->here.count == 0)
+		if (t->here.count == first)
 			break;
 		if (back_a_count(t, err) < 0)
 			return -1;

@@ -241,10 +241,22 @@ static int run(struct scan *s, const struct stretch *range,
 	return walk(s, range, err);
 }
 
-/* To the beginning: 1: there is none. */
-static int set_out(struct scan *s, const struct stretch *range,
-		   struct hark_err *err)
+/* A stretch may begin before what is recorded. */
+static void clip(const struct hark_timeline *t, const struct lane *l,
+		 struct stretch *range)
 {
+	uint64_t first = travel_first_count(t, l);
+
+	if (range->count < first) {
+		range->count = first;
+		range->step = 0;
+	}
+}
+
+/* To the beginning: 1: there is none. */
+static int set_out(struct scan *s, struct stretch *range, struct hark_err *err)
+{
+	clip(s->t, s->l, range);
 	s->segment = range->in > 0 ? range->in - 1 : UINT32_MAX;
 	if (range->in > 0 &&
 	    range->count <= recording_segment(s->t->rec->r, s->segment)->count)
@@ -253,10 +265,11 @@ static int set_out(struct scan *s, const struct stretch *range,
 }
 
 int travel_scan(struct hark_timeline *t, struct lane *l,
-		const struct stretch *range, const struct stop *stops,
+		const struct stretch *of, const struct stop *stops,
 		unsigned n_stops, scan_each *each, void *ctx,
 		struct hark_err *err)
 {
+	struct stretch range = *of;
 	struct scan s = {.t = t,
 			 .l = l,
 			 .w = travel_scout(t, l, err),
@@ -268,7 +281,7 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 
 	if (s.w == NULL)
 		return -1;
-	rc = set_out(&s, range, err);
+	rc = set_out(&s, &range, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (set_observers(&s, err) < 0)
@@ -276,7 +289,7 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 	/* Runs do not stop where they begin. */
 	rc = meet_breaks(&s);
 	if (rc == 0)
-		rc = run(&s, range, err);
+		rc = run(&s, &range, err);
 	return rc < 0 ? -1 : rc > 0;
 }
 
@@ -524,6 +537,7 @@ int travel_scan_last(struct hark_timeline *t, struct lane *l,
 		    !may_have(x, s, l, stops, n_stops))
 			continue;
 		part.in = s + 1;
+		clip(t, l, &part);
 		rc = last_of(&last, &part, n_looked++ == 0, stops, n_stops);
 		if (rc > 0)
 			*out = last.hit;

@@ -89,7 +89,7 @@ struct walker *travel_ferry(struct hark_timeline *t, struct lane *l,
 	return make_walker(t, l, &l->ferry, err);
 }
 
-/* The START of a thread says more of it; it comes first. */
+/* Its START says who it is; or, where that was dropped, a key frame. */
 static int see_start(void *ctx, const struct record_event *e,
 		     struct hark_err *err)
 {
@@ -99,6 +99,9 @@ static int see_start(void *ctx, const struct record_event *e,
 	if (e->type == WIRE_REC_START) {
 		l->about.tid = e->start.tid;
 		l->about.parent = e->start.parent;
+	} else if (e->type == WIRE_REC_KEY) {
+		l->about.tid = e->key.tid;
+		l->about.parent = e->key.parent;
 	}
 	return 1;
 }
@@ -186,6 +189,32 @@ static int find_turns(struct hark_timeline *t, struct hark_err *err)
 	return 0;
 }
 
+/* -- The beginning -- */
+
+uint64_t travel_first_count(const struct hark_timeline *t, const struct lane *l)
+{
+	return recording_segment(t->rec->r, l->first)->count;
+}
+
+/* The first thread; if its beginning was dropped, whoever has the first turn
+ * that is left. */
+struct lane *travel_first_lane(struct hark_timeline *t)
+{
+	struct lane *l = NULL;
+
+	if (travel_first_count(t, &t->lanes[0]) > 0 && t->order != NULL &&
+	    order_n_turns(t->order) > 0)
+		l = travel_lane(t, order_turn(t->order, 0)->thread);
+	return l != NULL ? l : &t->lanes[0];
+}
+
+static int set_start(struct hark_timeline *t, struct hark_err *err)
+{
+	struct lane *l = travel_first_lane(t);
+
+	return travel_set(t, l, travel_first_count(t, l), 0, err);
+}
+
 /* -- Life -- */
 
 static int prepare(struct hark_timeline *t, struct hark_err *err)
@@ -193,7 +222,7 @@ static int prepare(struct hark_timeline *t, struct hark_err *err)
 	return find_lanes(t, err) < 0 || find_turns(t, err) < 0 ||
 		       maps_load(t->rec->r, t->process, &t->maps, err) < 0
 		   ? -1
-		   : travel_set(t, &t->lanes[0], 0, 0, err);
+		   : set_start(t, err);
 }
 
 int hark_timeline_open(struct hark_recording *r, uint32_t process,
@@ -586,9 +615,7 @@ int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
 {
 	struct hark_err why = {0};
 
-	return travel_set(t, &t->lanes[0], 0, 0, &why) < 0
-		   ? travel_failed(&why, err)
-		   : 0;
+	return set_start(t, &why) < 0 ? travel_failed(&why, err) : 0;
 }
 
 /* Whoever died, and took all others along; or else who has the last turn. */

@@ -131,6 +131,11 @@ struct travel_file *travel_file(struct hark_recording *r, unsigned i,
 /* -- timeline.c -- */
 
 struct lane *travel_lane(struct hark_timeline *t, uint32_t thread);
+/* Where what is recorded of it begins: at 0, unless that was dropped. */
+uint64_t travel_first_count(const struct hark_timeline *t,
+			    const struct lane *l);
+/* In which the recording begins. */
+struct lane *travel_first_lane(struct hark_timeline *t);
 /* Its walkers, made now if need be. NULL: *err. */
 struct walker *travel_walker(struct hark_timeline *t, struct lane *l,
 			     struct hark_err *err);

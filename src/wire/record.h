@@ -153,7 +153,7 @@ struct wire_rec_key {
 	uint64_t count; /* absolute */
 	uint64_t epoch; /* code of serial numbers up to this is seen */
 	uint64_t time_ns, tsc;
-	uint64_t reserved;
+	uint32_t tid, parent; /* as in START */
 	struct wire_rec_state state;
 };
 _Static_assert(sizeof(struct wire_rec_key) == 208, "file layout");

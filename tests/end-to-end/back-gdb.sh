@@ -4,18 +4,14 @@
 # hark back and hark gdbserver: real gdb sessions in recordings, forwards and
 # backwards.  What gdb says is held against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/back.bash"
 plan 127
 
-SRC=$ROOT/tests/end-to-end
 LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
 CULPRIT=$(grep -n 'the culprit' "$SRC/back_prog.c" | cut -d: -f1)
 AVX=$(grep -n 'here ymm7 is known' "$SRC/back_prog.c" | cut -d: -f1)
 
 BOTH=$(grep -n 'both are here' "$SRC/back_threads.c" | cut -d: -f1)
-
-# Sockets that are made here, and no others.
-mkdir -m 700 "$T/run"
-export XDG_RUNTIME_DIR=$T/run
 
 # build NAME SOURCE FLAGS...
 build() {
@@ -28,18 +24,13 @@ build() {
 	esac
 }
 
-# back FILE COMMAND...: a session in batch mode; $out has all that was said.
 # The program's own signals are not stopped at unless that is asked for.
-back() {
-	local file=$1 words=(-ex 'handle SIGILL SIGUSR1 nostop noprint pass') c
+session() {
+	local file=$1
 
 	shift
-	for c; do words+=(-ex "$c"); done
-	out=$(timeout 300 "$HARK" back "$file" "${AT[@]}" -- -nx -batch \
-		"${words[@]}" 2>&1 </dev/null)
-	status=$?
+	back "$file" 'handle SIGILL SIGUSR1 nostop noprint pass' "$@"
 }
-AT=()
 
 # section PATTERN: the lines of $out behind the line that has it.
 section() { sed -n "/$1/,\$p" <<<"$out"; }
@@ -54,7 +45,7 @@ all_commands() {
 	said=$("$HARK" record -q -o "$f" -- "./$how" 2>&1)
 	like "$how: the program crashes" "$said" 'total 5050 own 41 signals 10'
 
-	back "$f" 'bt' 'info registers rip' 'when' 'p $_siginfo.si_signo' \
+	session "$f" 'bt' 'info registers rip' 'when' 'p $_siginfo.si_signo' \
 		'p i' 'p list->next->name' 'p $_siginfo.si_code'
 	is "$how: a session ends well" "$status" 0
 	like "$how: it begins at the crash" "$out" "weigh \(i=0x[0-9a-f]+\) at .*back_prog.c:$LINE"
@@ -64,15 +55,15 @@ all_commands() {
 	like "$how: a broken pointer" "$out" '\$2 = \(const struct item \*\) 0x[0-9a-f]+'
 	like "$how: and what broke it" "$out" 'far too long'
 
-	back "$f" 'watch -l list->next->next' 'reverse-continue' \
+	session "$f" 'watch -l list->next->next' 'reverse-continue' \
 		'reverse-continue' 'bt 3'
 	like "$how: a watchpoint finds the culprit, backwards" "$out" \
 		"name_item .* at .*back_prog.c:$CULPRIT"
-	back "$f" 'last-write list->next->next'
+	session "$f" 'last-write list->next->next'
 	like "$how: last-write finds it at once" "$out" \
 		'[0-9]+:[0-9]+(\+[0-9]+)? (in|at) [^ ]+.* wrote [0-9]+ bytes'
 
-	back "$f" 'tbreak use_avx' 'reverse-continue' 'reverse-next' \
+	session "$f" 'tbreak use_avx' 'reverse-continue' 'reverse-next' \
 		'reverse-next' 'reverse-next' 'reverse-next' 'reverse-next' \
 		'p total' 'p signals'
 	like "$how: reverse-continue to a breakpoint" "$out" \
@@ -80,7 +71,7 @@ all_commands() {
 	like "$how: reverse-next goes over calls" "$out" 'raise\(SIGUSR1\)'
 	like "$how: values are those of then" "$out" '\$1 = 5050'
 
-	back "$f" 'break add if b == 42' 'run' 'p total' 'p a' 'finish' \
+	session "$f" 'break add if b == 42' 'run' 'p total' 'p a' 'finish' \
 		'reverse-step' 'p sum' 'delete' 'reverse-finish' 'when'
 	like "$how: a condition holds in the server" "$out" 'Breakpoint 1, add \(a=861, b=42\)'
 	like "$how: run began at the start" "$out" '\$1 = 861'
@@ -88,18 +79,18 @@ all_commands() {
 	like "$how: reverse-step goes into it again" "$out" '\$4 = 903'
 	like "$how: reverse-finish goes before the call" "$out" 'total = add\(total, i\)'
 
-	back "$f" 'break add' 'run' 'next' 'next' 'step' 'reverse-stepi' 'when' \
+	session "$f" 'break add' 'run' 'next' 'next' 'step' 'reverse-stepi' 'when' \
 		'stepi' 'when' 'stepi' 'reverse-stepi' 'when'
 	is "$how: a step back and forth leads to the same moment" \
 		"$(grep -cE '^[0-9]+:[0-9]+(\+[0-9]+)?$' <<<"$out")" 3
 	is "$how: ... indeed" \
 		"$(grep -E '^[0-9]+:[0-9]+(\+[0-9]+)?$' <<<"$out" | tail -2 | uniq | wc -l)" 1
 
-	back "$f" 'break back_prog.c:'"$AVX" 'run' 'p $ymm7.v8_int32' 'p own'
+	session "$f" 'break back_prog.c:'"$AVX" 'run' 'p $ymm7.v8_int32' 'p own'
 	like "$how: vector registers" "$out" '\{19088743 <repeats 8 times>\}|\{19088743, 19088743'
 	like "$how: thread-local variables" "$out" '\$2 = 40'
 
-	back "$f" 'when' 'checkpoint' 'seek 50%' 'when' 'info checkpoints' \
+	session "$f" 'when' 'checkpoint' 'seek 50%' 'when' 'info checkpoints' \
 		'restart 1' 'when' 'seek start' 'when' 'seek end' 'when' \
 		'delete checkpoint 1' 'info checkpoints' 'seek 99:1' \
 		'monitor when' 'monitor help' 'restart 7'
@@ -113,7 +104,7 @@ all_commands() {
 		"$(sed -n '1p;3p;5p;6p' <<<"$whens" | uniq -c | sed 's/ *\([0-9]*\).*/\1/')" 4
 	is "$how: and to others" "$(sed -n '1p;2p;4p' <<<"$whens" | sort -u | wc -l)" 3
 
-	back "$f" 'set var total = 1' 'set $rax = 1' 'print (int)add(1, 2)' \
+	session "$f" 'set var total = 1' 'set $rax = 1' 'print (int)add(1, 2)' \
 		'record' 'jump main'
 	like "$how: writes are refused" "$out" 'Writing to memory is not allowed'
 	like "$how: registers, too" "$out" 'Writing to registers is not allowed'
@@ -127,7 +118,7 @@ more_commands() {
 	local f=$1 said=$2 pid
 
 	pid=$(sed -n 's/.* pid //p' <<<"$said" | head -1)
-	back "$f" 'info sharedlibrary' 'info proc' 'info proc mappings' \
+	session "$f" 'info sharedlibrary' 'info proc' 'info proc mappings' \
 		'info threads' 'info auxv' 'info signals SIGUSR1' 'p list' \
 		'list weigh' 'x/2i $pc'
 	like "libraries are listed" "$out" '0x[0-9a-f]+ .*Yes.*libc\.so\.6'
@@ -140,23 +131,23 @@ more_commands() {
 	like "addresses are those of then" "$out" \
 		"\\$. = \(struct item \*\) $(sed -n 's/^list \(0x[0-9a-f]*\).*/\1/p' <<<"$said")"
 
-	back "$f" 'catch syscall write' 'reverse-continue' 'bt 1' 'p $rax'
+	session "$f" 'catch syscall write' 'reverse-continue' 'bt 1' 'p $rax'
 	like "system calls are stopped at" "$out" 'Catchpoint 1 \(call to syscall '"'?write"
-	back "$f" 'run' 'p $_siginfo.si_signo' 'continue'
+	session "$f" 'run' 'p $_siginfo.si_signo' 'continue'
 	like "the signal that ends it is stopped at" "$out" \
 		'received signal SIGSEGV.*\$1 = 11'
-	back "$f" 'handle SIGILL stop print' 'run' 'p $_siginfo.si_signo'
+	session "$f" 'handle SIGILL stop print' 'run' 'p $_siginfo.si_signo'
 	like "and so is one that it handles" "$out" 'received signal SIGILL.*\$1 = 4'
-	back "$f" 'handle SIGSEGV nostop noprint' 'run'
+	session "$f" 'handle SIGSEGV nostop noprint' 'run'
 	like "unless they are to be passed" "$out" 'No more reverse-execution history'
 	unlike "... indeed" "$out" 'received signal'
 
-	back "$f" 'break *add' 'run' 'generate-core-file made.core'
+	session "$f" 'break *add' 'run' 'generate-core-file made.core'
 	like "a core file is written" "$out" 'Saved corefile made.core'
 	try timeout 150 gdb -nx -batch -ex bt -ex 'p total' -ex 'p a' ./pie made.core
 	like "another gdb reads it" "$out" '#0 +add \(|add \(a=.*b=.*\) at'
 
-	back "$f" 'tbreak main' 'run' 'info sharedlibrary' 'start' 'starti' \
+	session "$f" 'tbreak main' 'run' 'info sharedlibrary' 'start' 'starti' \
 		'monitor when' 'run x'
 	like "tbreak and run begin anew" "$out" 'Temporary breakpoint 1, main \(argc=1'
 	like "start does" "$out" 'Temporary breakpoint 2, main \(argc=1'
@@ -164,13 +155,13 @@ more_commands() {
 	like "other arguments are refused" "$out" 'hark: the program has the arguments'
 
 	# Twice in one go: the same answers.
-	back "$f" 'break add if b == 7' 'run' 'when'
+	session "$f" 'break add if b == 7' 'run' 'when'
 	first=$out
-	back "$f" 'break add if b == 7' 'run' 'when'
+	session "$f" 'break add if b == 7' 'run' 'when'
 	is "a session can be repeated to the letter" "$out" "$first"
 
 	mv pie pie.moved
-	back "$f" 'bt' 'info sharedlibrary'
+	session "$f" 'bt' 'info sharedlibrary'
 	like "no program is needed, only the recording" "$out" 'weigh \(i=0x'
 	like "nor libraries" "$out" 'Yes.*libc\.so\.6'
 	mv pie.moved pie
@@ -184,7 +175,7 @@ build threads back_threads.c
 said=$("$HARK" record -q -o threads.hark -- ./threads)
 is "two threads did their work" "$said" "shared 100 last ${said#*last }"
 last=$(sed 's/.*last \([0-9]\).*/\1/' <<<"$said")
-back threads.hark 'break report' 'reverse-continue' 'p shared' 'p last_writer' \
+session threads.hark 'break report' 'reverse-continue' 'p shared' 'p last_writer' \
 	'watch shared' 'reverse-continue' 'p shared' 'info threads' \
 	'bt 1' 'reverse-continue' 'p shared'
 like "the last value is the printed one" "$out" '\$1 = 100'
@@ -192,12 +183,12 @@ like "and so is who wrote it" "$out" "\\\$2 = $last"
 like "backwards the value before is found" "$out" '\$3 = 99'
 like "and the one before that" "$out" '\$4 = 98'
 like "in the function that writes" "$out" '#0 .*work \(arg='
-back threads.hark "break back_threads.c:$BOTH" 'run' 'continue' 'info threads' \
+session threads.hark "break back_threads.c:$BOTH" 'run' 'continue' 'info threads' \
 	'thread 1' 'bt' 'thread 2' 'bt' 'next' 'next' 'p own'
 like "both threads are listed" "$out" '[ *] 2 +Thread [0-9]+\.[0-9]+ "threads" \(at 2:'
 like "thread-local variables of another thread" "$out" '\$1 = 2[0-4][0-9]'
 like "each with its stack" "$out" '#0 .*work \('
-back threads.hark 'watch shared if shared == 60' 'run' 'p shared' \
+session threads.hark 'watch shared if shared == 60' 'run' 'p shared' \
 	'reverse-continue' 'continue' 'p shared'
 like "a condition of a watchpoint" "$out" '\$1 = 60'
 
@@ -206,7 +197,7 @@ build classes back_classes.cc
 said=$("$HARK" record -q -o classes.hark -- ./classes)
 is "the C++ program ran" "$said" "caught no legs
 first 6 size 1"
-back classes.hark 'break zoo::Cow::legs' 'reverse-continue' 'p name' \
+session classes.hark 'break zoo::Cow::legs' 'reverse-continue' 'p name' \
 	'p *this' 'reverse-finish' 'p sum' 'info symbol $pc' 'bt'
 like "a method is stopped at, backwards" "$out" 'zoo::Cow::legs \(this=0x'
 like "a string is read" "$out" '\$1 = "mad"|_M_p = 0x[0-9a-f]+ "mad"'
@@ -218,11 +209,11 @@ try hark back family.hark --process 99999 -- -batch
 is "a process that is not there is told" "$status" 125
 like "with those that are" "$err" 'pid [0-9]+: '
 AT=(--process 2)
-back family.hark 'info threads' 'info proc'
+session family.hark 'info threads' 'info proc'
 like "another process is chosen" "$out" "cmdline = './threads'"
 AT=()
 
-back family.hark 'python pid = re.findall(r"pid (\d+): ./threads", monitor("processes"))[1]' \
+session family.hark 'python pid = re.findall(r"pid (\d+): ./threads", monitor("processes"))[1]' \
 	'detach' 'python gdb.execute("attach " + pid)' 'info proc' \
 	'tbreak report' 'reverse-continue'
 like "attach goes to another process" "$out" \
@@ -230,10 +221,10 @@ like "attach goes to another process" "$out" \
 
 # -- The command line --
 AT=(--at start)
-back pie.hark 'when' 'info registers rip'
+session pie.hark 'when' 'info registers rip'
 like "--at start" "$out" '1:0'
 AT=(--at nowhere)
-back pie.hark 'when'
+session pie.hark 'when'
 is "a position that is none is refused" "$status" 125
 AT=()
 try env HARK_GDB=/nonexistent/gdb "$HARK" back pie.hark

@@ -4,27 +4,9 @@
 # hark back: what gdb can do besides going back and forth.  Answers are held
 # against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
-plan 75
+. "$ROOT/tests/end-to-end/back.bash"
+plan 88
 
-SRC=$ROOT/tests/end-to-end
-
-# Sockets that are made here, and no others.
-mkdir -m 700 "$T/run"
-export XDG_RUNTIME_DIR=$T/run
-
-# back FILE COMMAND...: a session in batch mode; $out has all that was said.
-back() {
-	local file=$1 words=() c
-
-	shift
-	for c; do words+=(-ex "$c"); done
-	out=$(timeout 100 "$HARK" back "$file" "${AT[@]}" -- -nx -batch \
-		"${words[@]}" 2>&1 </dev/null)
-}
-AT=()
-
-# value N: of gdb's $N.
-value() { sed -nE 's/^\$'"$1"' = (.*)/\1/p' <<<"$out"; }
 # line TEXT: the line of the program that has it.
 line() { grep -n "$1" "$SRC/back_recursion.c" | head -1 | cut -d: -f1; }
 # word NAME: what the program said of it.
@@ -242,3 +224,34 @@ is "nothing is left behind" "$(ls "$XDG_RUNTIME_DIR")" ""
 out=$(timeout 100 python3 "$SRC/back_tui.py" "$HARK" sources.hark 'the call')
 like "TUI mode shows them" "$out" '^shown'
 is "and leaves nothing behind" "$(ls "$XDG_RUNTIME_DIR")" ""
+
+# -- A ring: what was before is gone, and the rest is whole --
+gcc -g -O0 -std=gnu17 -pthread "$SRC/back_ring.c" -o ring
+said=$("$HARK" record -q --ring 6M --key-every 30000 -o ring.hark -- ./ring)
+is "the program said all" "$(wc -l <<<"$said")" 4
+# rounds I: those of a thread that the ring has.
+rounds() {
+	"$HARK" ask ring.hark writes "progress[$1]" 2>/dev/null |
+		sed -nE 's/.*-> ([0-9]+) .*/\1/p'
+}
+for i in 0 1 2 3; do
+	rounds $i >rounds
+	first=$(head -1 rounds)
+	is "thread $((i + 1)): every round up to the last" "$(cat rounds)" \
+		"$(seq "${first:-1}" 120)"
+done
+ok "the beginning was dropped" test "$(head -1 rounds)" -gt 5
+is "sums are those that were said" \
+	"$("$HARK" ask ring.hark value sums 2>/dev/null)" \
+	"sums = {$(sed -E 's/.* //' <<<"$said" | paste -sd, | sed 's/,/, /g')}"
+# It begins with whoever is the first that is known of.
+back ring.hark 'info threads' 'reverse-continue' 'when' 'reverse-stepi' 'when' \
+	'stepi' 'reverse-stepi' 'when' 'p round' 'break 25' 'continue' \
+	'p round' 'seek 50%' 'reverse-continue' 'p round'
+is "a session ends well" "$status" 0
+like "there is a beginning" "$out" 'No more reverse-execution history'
+is "and nothing before it" "$(positions | sed -n '1,3p' | sort -u | wc -l)" 1
+ok "from there on it goes forwards" test "$(value 2)" -ge "$(value 1)"
+ok "and back" test "$(value 3)" -gt 1
+pid=$("$HARK" info ring.hark | sed -nE 's/^1 \(([0-9]+)\) .*/\1/p')
+like "threads have their ids" "$out" "Thread $pid\.$pid "

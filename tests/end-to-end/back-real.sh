@@ -4,30 +4,11 @@
 # with libraries, threads, and clients.  What gdb says is held against what the
 # programs printed.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/back.bash"
 plan 37
 
-SRC=$ROOT/tests/end-to-end
-
-# Sockets that are made here, and no others.
-mkdir -m 700 "$T/run"
-export XDG_RUNTIME_DIR=$T/run
-
-# back FILE COMMAND...: a session in batch mode; $out has all that was said.
-back() {
-	local file=$1 words=() c
-
-	shift
-	for c; do words+=(-ex "$c"); done
-	out=$(timeout 200 "$HARK" back "$file" -- -nx -batch "${words[@]}" \
-		2>&1 </dev/null)
-}
-
-# value N: of gdb's $N.
-value() { sed -nE 's/^\$'"$1"' = (.*)/\1/p' <<<"$out"; }
 # strings: what x/s found, in order.
 strings() { sed -nE 's/^0x[0-9a-f]+:	"(.*)"$/\1/p' <<<"$out" | paste -sd'|'; }
-# positions: what when said, in order.
-positions() { grep -E '^[0-9]+:[0-9]+(\+[0-9]+)?$' <<<"$out"; }
 
 # -- sqlite3: a query over a generated table --
 cat >query.sql <<'END'

@@ -41,7 +41,7 @@ static void hold(struct index *x, struct walker *w, unsigned segment,
 	puts("");
 }
 
-/* Half-way to the next page that shares no low bits with anything. */
+/* Somewhere that is hardly ever written: how often is the index too generous? */
 static void look_beside(struct index *x, unsigned segment, uint64_t address)
 {
 	n_beside++;
