@@ -21,7 +21,9 @@ static void on_end(int sig)
 
 static void catch_end(void)
 {
-	struct sigaction act = {.sa_handler = on_end, .sa_flags = SA_RESTART};
+	/* While it is replayed, the stack pointer is the program's. */
+	struct sigaction act = {.sa_handler = on_end,
+				.sa_flags = SA_RESTART | SA_ONSTACK};
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);

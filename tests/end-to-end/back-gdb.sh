@@ -5,7 +5,7 @@
 # backwards.  What gdb says is held against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/back.bash"
-plan 127
+plan 129
 
 LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
 CULPRIT=$(grep -n 'the culprit' "$SRC/back_prog.c" | cut -d: -f1)
@@ -287,3 +287,34 @@ like "and one with a condition" "$out" 'condition late at once SIGINT'
 like "and a question" "$out" 'ask late at once interrupted'
 is "after it everything goes on" "$(grep -c '^when yes' <<<"$out")" 2
 like "and ends well" "$out" 'status 0'
+
+# -- A server that is ended while it replays --
+# One segment: there is nothing that others could do for it.
+"$HARK" record -q --key-every 1000000000000 -o one.hark -- ./long >/dev/null
+# works: for a while now.
+worked() { cut -d' ' -f14 "/proc/$server/stat"; }
+works() { [ "$(worked)" -ge $((before + 20)) ]; }
+ends=
+for _ in 1 2 3 4 5 6; do
+	"$HARK" gdbserver one.hark >where 2>where.err &
+	server=$!
+	await test -s where
+	where=$(cat where)
+	{
+		echo "target extended-remote $where"
+		for n in {1..200}; do
+			echo "monitor seek $((n * 37 % 97 + 1))%"
+		done
+	} >seeks
+	before=$(worked)
+	gdb -nx -batch -x seeks >/dev/null 2>&1 &
+	client=$!
+	await works
+	kill "$server"
+	wait "$server" 2>/dev/null
+	ends+=" $?"
+	kill -KILL "$client" 2>/dev/null
+	wait "$client" 2>/dev/null
+done
+is "it ends as it was told to" "$ends" ' 143 143 143 143 143 143'
+is "and takes its socket along" "$(ls "$XDG_RUNTIME_DIR")" ""

@@ -41,7 +41,7 @@ static void hold(struct index *x, struct walker *w, unsigned segment,
 	puts("");
 }
 
-/* Somewhere that is hardly ever written: how often is the index too generous? */
+/* Where nobody writes: how often does the index say that somebody might? */
 static void look_beside(struct index *x, unsigned segment, uint64_t address)
 {
 	n_beside++;
