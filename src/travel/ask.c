@@ -169,7 +169,7 @@ static int collect(struct hark_timeline *t, const struct stop *what,
 
 		out->l = &t->lanes[i];
 		part_of(t, out->l, from, to, &range);
-		if (travel_scan_all(t, out->l, &range, what, 1, add, out, err) <
+		if (travel_scan(t, out->l, &range, 1, what, 1, add, out, err) <
 		    0)
 			return -1;
 		if (out->out_of_memory)

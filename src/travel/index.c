@@ -214,3 +214,27 @@ int index_may(struct index *x, unsigned segment, unsigned what,
 			return 1;
 	return 0;
 }
+
+int index_may_signal(struct index *x, unsigned segment, int number)
+{
+	const struct index_head *h =
+	    (const struct index_head *)raw_of(x, segment);
+
+	return h == NULL || number < 0 || number > 64 ||
+	       (number == 0 ? h->signals != 0 : h->signals >> (number - 1) & 1);
+}
+
+int index_may_call(struct index *x, unsigned segment, int64_t number)
+{
+	const struct index_head *h =
+	    (const struct index_head *)raw_of(x, segment);
+
+	if (h == NULL)
+		return 1;
+	if (number >= 0)
+		return has_bit(h->calls, (uint32_t)(number % INDEX_CALLS));
+	for (unsigned i = 0; i < sizeof h->calls; i++)
+		if (h->calls[i] != 0)
+			return 1;
+	return 0;
+}

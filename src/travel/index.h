@@ -4,7 +4,8 @@
  *	index_build.c	a segment is replayed, and what it touched is noted
  *	index_file.c	kept beside the recording
  *
- * For each segment three sets of words of 8 bytes: read, written, executed.
+ * For each segment three sets of words of 8 bytes: read, written, executed;
+ * and which signals came to handlers, and which system calls were made.
  * What it says may be too much, never too little: whoever asks looks through
  * the segments that it names. Hosted. */
 #ifndef TRAVEL_INDEX_H
@@ -34,6 +35,11 @@ int index_has(const struct index *x, unsigned segment);
  * known. */
 int index_may(struct index *x, unsigned segment, unsigned what,
 	      uint64_t address, uint64_t len);
+
+/* May a signal have come to a handler? 0: any. */
+int index_may_signal(struct index *x, unsigned segment, int number);
+/* May it have made such a system call? -1: any. */
+int index_may_call(struct index *x, unsigned segment, int64_t number);
 
 /* -- Making -- */
 

@@ -139,9 +139,25 @@ static void mark_code(void *ctx, uint64_t start, uint64_t end)
 		map[(uint32_t)(start + WIRE_SHADOW_SKEW + OBSERVE_SKEW)] = 0xff;
 }
 
+static void note_event(struct index_head *h, const struct record_event *e)
+{
+	uint32_t number;
+	int32_t signal;
+
+	if (e->type == WIRE_REC_CALL) {
+		number = (uint32_t)e->call.number % INDEX_CALLS;
+		h->calls[number / 8] |= (uint8_t)(1u << number % 8);
+	}
+	if (e->type == WIRE_REC_STATE && e->siginfo != NULL) {
+		memcpy(&signal, e->siginfo, sizeof signal);
+		h->signals |= signal > 0 && signal <= 64 ? 1ull << (signal - 1)
+							 : UINT64_MAX;
+	}
+}
+
 /* Instructions that were not replayed, for the log has what became of them. */
-static int mark_logged(struct builder *b, unsigned segment, uint8_t *map,
-		       struct hark_err *err)
+static int mark_logged(struct builder *b, unsigned segment,
+		       struct index_head *h, uint8_t *map, struct hark_err *err)
 {
 	const struct record_event *e;
 	struct events events;
@@ -153,6 +169,7 @@ static int mark_logged(struct builder *b, unsigned segment, uint8_t *map,
 		if (e->type == WIRE_REC_CALL || e->type == WIRE_REC_RESULT ||
 		    e->type == WIRE_REC_STATE)
 			mark_code(map, e->pc, e->pc + 1);
+		note_event(h, e);
 		events_pass(&events);
 	}
 	events_close(&events);
@@ -174,7 +191,7 @@ static int gather(struct builder *b, unsigned segment, struct index_head *h,
 	h->n_data = (uint32_t)b->n_pages;
 	madvise(map, WIRE_SHADOW_SIZE, MADV_DONTNEED);
 	h->knows_code = walker_translated(b->walker, mark_code, map) == 0;
-	if (mark_logged(b, segment, map, err) < 0 ||
+	if (mark_logged(b, segment, h, map, err) < 0 ||
 	    take_pages(b, map, INDEX_EXECUTED, err) < 0)
 		return -1;
 	h->n_code = (uint32_t)(b->n_pages - h->n_data);

@@ -13,7 +13,7 @@
 
 #define MAGIC 0x7865646e696b7268ull /* "hrkindex" */
 
-enum { VERSION = 1, FILE_MOST = 1 << 30 };
+enum { VERSION = 2, FILE_MOST = 1 << 30 };
 
 struct head {
 	uint64_t magic;

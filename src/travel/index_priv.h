@@ -13,12 +13,15 @@ enum {
 	INDEX_WORD = 8,
 	INDEX_BITS = INDEX_PAGE / INDEX_WORD / 8, /* bytes of a page's bits */
 	INDEX_RAW_MAX = 1 << 30,
+	INDEX_CALLS = 512, /* larger numbers are folded */
 };
 
 struct index_head {
 	uint64_t fs[2]; /* bases of fs: at its beginning, and end */
 	uint32_t n_data, n_code;
 	uint32_t knows_code, pad;
+	uint64_t signals;		/* with handlers: bit 0 is number 1 */
+	uint8_t calls[INDEX_CALLS / 8]; /* a bit for each number */
 };
 
 struct index_page {

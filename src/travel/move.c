@@ -334,7 +334,7 @@ static int look_on(struct first *f, const struct first *best)
 	part.end_step = UINT64_MAX;
 	if (part.count > part.end_count)
 		return 0;
-	if (travel_scan(f->t, f->l, &part, f->t->stops, f->t->n_stops,
+	if (travel_scan(f->t, f->l, &part, 0, f->t->stops, f->t->n_stops,
 			keep_first, f, f->err) < 0)
 		return -1;
 	if (f->found)

@@ -253,21 +253,30 @@ static void clip(const struct hark_timeline *t, const struct lane *l,
 	}
 }
 
-/* To the beginning: 1: there is none. */
+/* To the beginning: 1: there is none. A segment may begin within a count. */
 static int set_out(struct scan *s, struct stretch *range, struct hark_err *err)
 {
+	uint64_t first;
+	int rc;
+
 	clip(s->t, s->l, range);
-	s->segment = range->in > 0 ? range->in - 1 : UINT32_MAX;
-	if (range->in > 0 &&
-	    range->count <= recording_segment(s->t->rec->r, s->segment)->count)
-		return walker_goto_segment(s->w, s->segment, err);
-	return walker_goto(s->w, range->count, range->step, err);
+	s->segment = range->in - 1;
+	first = recording_segment(s->t->rec->r, s->segment)->count;
+	if (range->count > first ||
+	    (range->count == first && (first > 0 || range->step > 0))) {
+		rc = walker_goto(s->w, range->count, range->step, err);
+		if (rc != 0 || walker_segment(s->w) == s->segment)
+			return rc;
+		if (walker_segment(s->w) > s->segment)
+			return 1;
+	}
+	return walker_goto_segment(s->w, s->segment, err);
 }
 
-int travel_scan(struct hark_timeline *t, struct lane *l,
-		const struct stretch *of, const struct stop *stops,
-		unsigned n_stops, scan_each *each, void *ctx,
-		struct hark_err *err)
+static int scan_segment(struct hark_timeline *t, struct lane *l,
+			const struct stretch *of, const struct stop *stops,
+			unsigned n_stops, scan_each *each, void *ctx,
+			struct hark_err *err)
 {
 	struct stretch range = *of;
 	struct scan s = {.t = t,
@@ -367,8 +376,8 @@ static int keep_last(void *ctx, struct walker *at, const struct hit *hit)
 static int scan_part(struct last *last, const struct stretch *part,
 		     const struct stop *stops, unsigned n_stops)
 {
-	int rc = travel_scan(last->t, last->l, part, stops, n_stops, keep_last,
-			     last, last->err);
+	int rc = scan_segment(last->t, last->l, part, stops, n_stops, keep_last,
+			      last, last->err);
 
 	return rc < 0 || last->err->code != HARK_OK ? -1 : rc;
 }
@@ -476,28 +485,36 @@ static int last_of(struct last *last, struct stretch *part, int is_near,
 	return rc < 0 ? -1 : last->hit.stop != NULL;
 }
 
-/* Might the segment have one of them? */
+/* Might the segment have such a thing? */
+static int may_meet(struct index *x, unsigned segment, const struct stop *stop)
+{
+	switch (stop->kind) {
+	case HARK_STOP_BREAKPOINT:
+		return index_may(x, segment, INDEX_EXECUTED, stop->address, 1);
+	case HARK_STOP_WATCH:
+		return index_may(
+		    x, segment,
+		    (stop->on & HARK_ON_READ ? INDEX_READ : 0u) |
+			(stop->on & HARK_ON_WRITE ? INDEX_WRITTEN : 0u),
+		    stop->address, stop->len);
+	case HARK_STOP_CALL:
+		return index_may_call(x, segment, stop->number);
+	case HARK_STOP_SIGNAL:
+		return index_may_signal(x, segment, (int)stop->number);
+	default:
+		return 1;
+	}
+}
+
+/* One of them? */
 static int may_have(struct index *x, unsigned segment, const struct lane *l,
 		    const struct stop *stops, unsigned n_stops)
 {
-	for (unsigned i = 0; x != NULL && i < n_stops; i++) {
-		const struct stop *stop = &stops[i];
-		unsigned what = INDEX_EXECUTED;
-		uint64_t len = 1;
-
-		if (stop->thread != HARK_ANY_THREAD &&
-		    stop->thread != l->about.number)
-			continue;
-		if (stop->kind == HARK_STOP_WATCH) {
-			what = (stop->on & HARK_ON_READ ? INDEX_READ : 0u) |
-			       (stop->on & HARK_ON_WRITE ? INDEX_WRITTEN : 0u);
-			len = stop->len;
-		} else if (stop->kind != HARK_STOP_BREAKPOINT) {
+	for (unsigned i = 0; x != NULL && i < n_stops; i++)
+		if ((stops[i].thread == HARK_ANY_THREAD ||
+		     stops[i].thread == l->about.number) &&
+		    may_meet(x, segment, &stops[i]))
 			return 1;
-		}
-		if (index_may(x, segment, what, stop->address, len))
-			return 1;
-	}
 	return x == NULL;
 }
 
@@ -547,13 +564,14 @@ int travel_scan_last(struct hark_timeline *t, struct lane *l,
 	return 0;
 }
 
-int travel_scan_all(struct hark_timeline *t, struct lane *l,
-		    const struct stretch *range, const struct stop *stops,
-		    unsigned n_stops, scan_each *each, void *ctx,
-		    struct hark_err *err)
+int travel_scan(struct hark_timeline *t, struct lane *l,
+		const struct stretch *range, int is_all,
+		const struct stop *stops, unsigned n_stops, scan_each *each,
+		void *ctx, struct hark_err *err)
 {
-	struct index *x = travel_index(t, l->end - l->first, err);
-	int rc = err->code == HARK_OK ? 0 : -1;
+	struct index *x = travel_index(t, is_all ? l->end - l->first : 0, err);
+	unsigned n_looked = 0;
+	int rc = 0;
 
 	t->total = l->end - l->first;
 	for (unsigned s = l->first; rc == 0 && s < l->end; s++) {
@@ -561,9 +579,15 @@ int travel_scan_all(struct hark_timeline *t, struct lane *l,
 
 		t->done = s - l->first;
 		part.in = s + 1;
-		if (is_in(t, l, range, s) && may_have(x, s, l, stops, n_stops))
-			rc = travel_scan(t, l, &part, stops, n_stops, each, ctx,
-					 err);
+		if (n_looked == 2)
+			x = travel_index(t, l->end - s, err);
+		if (err->code != HARK_OK)
+			return -1;
+		if (!is_in(t, l, range, s) ||
+		    !may_have(x, s, l, stops, n_stops))
+			continue;
+		n_looked++;
+		rc = scan_segment(t, l, &part, stops, n_stops, each, ctx, err);
 	}
 	return rc;
 }

@@ -213,20 +213,17 @@ struct hit {
 struct stretch {
 	uint64_t count, step;	      /* from */
 	uint64_t end_count, end_step; /* UINT64_MAX: its end */
-	unsigned in; /* only what is in this segment, plus 1; 0: all */
+	unsigned in; /* for scan.c: only what is in this segment, plus 1 */
 };
 /* Not 0: enough. */
 typedef int scan_each(void *ctx, struct walker *at, const struct hit *hit);
-/* Calls each for every hit of stops, in order. 1: it was enough. */
+/* Calls each for every hit of stops, in order. 1: it was enough. What the index
+ * knows to be empty is left out; it is made first if all shall be looked
+ * through, else when that takes long. */
 int travel_scan(struct hark_timeline *t, struct lane *l,
-		const struct stretch *range, const struct stop *stops,
-		unsigned n_stops, scan_each *each, void *ctx,
-		struct hark_err *err);
-/* The same, but what the index knows to be empty is left out. */
-int travel_scan_all(struct hark_timeline *t, struct lane *l,
-		    const struct stretch *range, const struct stop *stops,
-		    unsigned n_stops, scan_each *each, void *ctx,
-		    struct hark_err *err);
+		const struct stretch *range, int is_all,
+		const struct stop *stops, unsigned n_stops, scan_each *each,
+		void *ctx, struct hark_err *err);
 /* The lane's walker comes to where one is told of the hit (out); the hit's own
  * place may be the one before. */
 int travel_come_to(struct hark_timeline *t, struct lane *l,

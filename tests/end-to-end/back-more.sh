@@ -5,7 +5,7 @@
 # against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/back.bash"
-plan 88
+plan 94
 
 # line TEXT: the line of the program that has it.
 line() { grep -n "$1" "$SRC/back_recursion.c" | head -1 | cut -d: -f1; }
@@ -255,3 +255,27 @@ ok "from there on it goes forwards" test "$(value 2)" -ge "$(value 1)"
 ok "and back" test "$(value 3)" -gt 1
 pid=$("$HARK" info ring.hark | sed -nE 's/^1 \(([0-9]+)\) .*/\1/p')
 like "threads have their ids" "$out" "Thread $pid\.$pid "
+
+# -- What is rare is found by the index, and nothing is left out --
+gcc -g -O0 -std=gnu17 "$SRC/back_rare.c" -o rare
+"$HARK" record -q --key-every 15000 -o rare.hark -- ./rare >/dev/null
+want=$(for i in {1..60}; do
+	for k in 7 11 13; do ((i % k == 0)) && echo $i; done
+done)
+# rounds_by COMMAND: where one stops, all the way.
+rounds_by() {
+	local way=$1 steps=()
+
+	shift
+	while ((${#steps[@]} < 2 * $(wc -l <<<"$want"))); do
+		steps+=("$way" 'p round_now')
+	done
+	back rare.hark 'handle SIGUSR1 stop print' "$@" \
+		'catch syscall getppid' 'break rare' "${steps[@]}" "$way"
+	sed -nE 's/^\$[0-9]+ = ([0-9]+)$/\1/p' <<<"$out"
+}
+for how in 'without an index' 'with one'; do
+	is "$how: forwards" "$(rounds_by continue 'seek start')" "$want"
+	is "$how: backwards" "$(rounds_by reverse-continue)" "$(tac <<<"$want")"
+	ok "$how: now there is one" test -s rare.hark.index
+done
