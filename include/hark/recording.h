@@ -165,6 +165,11 @@ int hark_seek_end(struct hark_timeline *t, struct hark_error *err);
 int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
 		 const struct hark_position *to, unsigned n,
 		 struct hark_error *err);
+/* Makes the index of the process, with all processors, if it is not there yet:
+ * searches (hark_run, hark_writes, ...) then look only where there is something
+ * to find. It is kept beside the recording, in a file .index, if that can be
+ * written. (Long searches make it by themselves.) */
+int hark_prepare_search(struct hark_timeline *t, struct hark_error *err);
 
 /* -- State at this moment -------------------------------------------------- */
 

@@ -325,6 +325,15 @@ struct index *travel_index(struct hark_timeline *t, unsigned without,
 	return rec->index;
 }
 
+int hark_prepare_search(struct hark_timeline *t, struct hark_error *err)
+{
+	struct hark_err why = {0};
+
+	if (travel_index(t, INDEX_WORTH, &why) == NULL && why.code == HARK_OK)
+		out_of_memory(&why);
+	return why.code == HARK_OK ? 0 : travel_failed(&why, err);
+}
+
 /* -- Turns -- */
 
 static int64_t turn_number(const struct hark_timeline *t, const struct lane *l,
