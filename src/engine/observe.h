@@ -20,7 +20,9 @@
 enum { OBSERVE_WINDOWS = 8, OBSERVE_SKEW = 0x2840 };
 
 enum { OBSERVE_LOADS = 1, OBSERVE_STORES = 2, OBSERVE_APART = 4 };
-#define OBSERVE_STORED (1u << 31)
+/* Its low 12 bits are those of no other distance that one word has to another:
+ * shadow, mark of a load, mark of a store. */
+#define OBSERVE_STORED ((1u << 31) + 0x2a00)
 
 struct observe_window {
 	uint32_t index, len;
