@@ -434,6 +434,7 @@ static int address_of(struct parse *p, struct value *v, const char *from)
 		return refuse(p, from, (size_t)(p->at - from),
 			      "is not in memory, so it has no address");
 	*v = v->is_typed ? pointer_to(v->type, addr) : number_of(addr);
+	v->is_address = !v->is_typed;
 	return 0;
 }
 

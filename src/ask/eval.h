@@ -23,7 +23,8 @@ struct eval {
 
 struct value {
 	bool is_typed;
-	bool is_number; /* untyped, and no thing in memory: an address */
+	bool is_number;	 /* untyped, and no thing in memory: an address */
+	bool is_address; /* the same, but it was asked for itself, by & */
 	bool is_code;
 	struct type type;
 	uint64_t len;	   /* of all its bytes; 0: not known */

@@ -202,20 +202,26 @@ static void put_pointed(struct shower *w, uint64_t addr)
 	put_text(w->out, &p, p.len < CHARS && known[p.len]);
 }
 
+static void put_address(const struct space *space, uint64_t addr,
+			struct prose *out)
+{
+	char name[NAME_LEN];
+
+	prose_put(out, "0x%" PRIx64, addr);
+	space_name(space, addr, name, sizeof name);
+	if (addr != 0 && name[0] != '\0')
+		prose_put(out, " <%s>", name);
+}
+
 static void put_pointer(struct shower *w, const struct type_facts *f,
 			uint64_t addr)
 {
 	struct type_facts to;
-	char name[NAME_LEN];
 
-	prose_put(w->out, "0x%" PRIx64, addr);
-	if (addr == 0)
-		return;
+	put_address(w->s->space, addr, w->out);
 	type_look(f->target, &to);
-	space_name(w->s->space, addr, name, sizeof name);
-	if (name[0] != '\0')
-		prose_put(w->out, " <%s>", name);
-	if (w->s->has_memory && to.kind == TYPE_CHAR && to.size == 1)
+	if (addr != 0 && w->s->has_memory && to.kind == TYPE_CHAR &&
+	    to.size == 1)
 		put_pointed(w, addr);
 }
 
@@ -429,7 +435,9 @@ static void put_value(const struct eval *e, const struct value *v,
 	struct type_facts facts;
 	int64_t n;
 
-	if (!v->is_typed) {
+	if (v->is_address) {
+		put_address(e->space, v->place.piece[0].u, out);
+	} else if (!v->is_typed) {
 		show_raw(p->bytes, p->known, p->len, out);
 	} else if (v->repeated != 0) {
 		put_repeated(&w, v, p);

@@ -87,7 +87,7 @@ int answer_value(struct ask *a, const char *what, struct hark_err *err)
 
 	if (eval_text(&a->eval, what, &v, err) < 0)
 		return -1;
-	if (v.is_number) { /* an address */
+	if (v.is_number && !v.is_address) { /* what lies there */
 		v = eval_at((struct type){0}, v.place.piece[0].u, 8);
 		v.is_typed = false;
 	}

@@ -8,7 +8,8 @@
  * M1  The shadow's index has 32 bits of the address: it is believed only if no
  *     other mapping of that moment has the same ones; otherwise alias.c knows.
  * M2  What a thread reaches through fs lies at another index: the address less
- *     the base. Two that are known and differ are not known. */
+ *     the base. Two that are known and differ are not known. So the index of an
+ *     address where no memory can be (near 0, or the kernel's) is of others. */
 #include "travel/timeline.h"
 
 #include <elf.h>
@@ -129,6 +130,15 @@ static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
 			others += m->start > address || m->end <= address;
 	}
 	return others == 0;
+}
+
+/* M2 */
+static int can_be_memory(const struct hark_timeline *t, uint64_t address)
+{
+	enum { NULL_PAGES = 1 << 16 };
+
+	return (address >= NULL_PAGES && address >> 47 == 0) ||
+	       mapping_at(t, address) != NULL;
 }
 
 /* -- What threads know -- */
@@ -285,7 +295,8 @@ static int bring_all(struct hark_timeline *t, struct walker **at,
 static int read_byte(struct hark_timeline *t, struct walker **at,
 		     uint64_t address, uint8_t *out, struct hark_err *err)
 {
-	int rc = any_byte(t, at, address, out, err);
+	int rc =
+	    can_be_memory(t, address) ? any_byte(t, at, address, out, err) : 0;
 
 	return rc == 0 ? file_byte(t, address, out, err) : rc;
 }

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 97
+plan 101
 
 ask() { timeout 300 "$HARK" ask "$@"; }
 
@@ -166,6 +166,13 @@ like "by its address" "$(ask writes.hark last-write '&pair.left')" \
 	'pair\.left: .* -> 7  '
 like "bytes" "$(ask writes.hark last-write buffer+3:1)" \
 	'buffer\+3:1: 0x78 -> 0x68  \('
+like "where a function is" "$(ask writes.hark value '&main')" \
+	'^&main = 0x[0-9a-f]+ <main>$'
+# The thread's own words are reached with small numbers, through fs.
+for at in 0 0x10 0xfffffffffffffff8; do
+	is "nothing is at $at" "$(ask writes.hark value "$at")" \
+		"$at = ?? ?? ?? ?? ?? ?? ?? ??"
+done
 like "the whole buffer" "$(ask writes.hark value buffer)" \
 	'^buffer = "xxxhellox{32}"'
 n=$(ask writes.hark reads counter | wc -l)
