@@ -130,6 +130,9 @@ static int open_gdb(struct journey *t, const struct journey_wish *wish,
 	if (gdb_new(&g, &t->gdb, &err) < 0)
 		return fail(&err);
 	text_escape(p->command, strlen(p->command), plain, sizeof plain);
+	if (plain[0] == '\0')
+		fmt_text(plain, sizeof plain, "forked by process %u",
+			 p->parent);
 	fmt_text(t->title, sizeof t->title, "hark: %s, pid %u%s%s", plain,
 		 p->pid, p->exit_signal > 0 ? ", killed by signal: " : "",
 		 p->exit_signal > 0 ? strsignal(p->exit_signal) : "");

@@ -98,9 +98,18 @@ int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 	struct stay here = stay(t);
 	struct hark_err why = {0};
 	int rc = last_write(t, address, len, out, &why);
+	struct hark_timeline *parent;
 
 	come_back(t, &here);
-	return rc < 0 ? travel_failed(&why, err) : rc;
+	if (rc < 0)
+		return travel_failed(&why, err);
+	if (rc > 0)
+		return rc;
+	parent = travel_inherited_from(t, address, len, &why);
+	if (why.code != HARK_OK)
+		return travel_failed(&why, err);
+	return parent != NULL ? hark_last_write(parent, address, len, out, err)
+			      : 0;
 }
 
 /* -- All of them -- */

@@ -80,9 +80,15 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 		return out_of_memory(err);
 	now.thread = e->map.thread;
 	now.count = e->map.count;
-	now.map = (struct map){
-	    e->map.start, page_up(e->map.end), e->map.offset, e->map.prot,
-	    e->map.flags, e->map.dev,	       e->map.ino,    path};
+	now.map = (struct map){e->map.start,
+			       page_up(e->map.end),
+			       e->map.offset,
+			       e->map.prot,
+			       e->map.flags,
+			       e->map.dev,
+			       e->map.ino,
+			       path,
+			       0};
 	if (add(m, &now, err) < 0) {
 		free(path);
 		return -1;
@@ -187,8 +193,10 @@ int maps_at(struct maps *m, maps_is_past *is_past, void *ctx,
 		if (room_for_two(m, err) < 0)
 			return -1;
 		at = clear(m, e->map.start, e->map.end);
-		if (!e->is_unmap)
+		if (!e->is_unmap) {
 			insert(m, at, e->map);
+			m->now[at].is_first = e->thread == 0;
+		}
 	}
 	*out = m->now;
 	*n = m->n_now;

@@ -18,6 +18,7 @@ struct map {
 	uint32_t prot, flags;
 	uint64_t dev, ino;
 	const char *path; /* "": none */
+	int is_first;	  /* it was there when the process began */
 };
 
 /* Has thread come beyond this count? 1: it has. */

@@ -58,7 +58,7 @@ static int module_of(const struct hark_timeline *t, const struct map *m)
 	return -1;
 }
 
-static int find_mappings(struct hark_timeline *t, struct hark_err *err)
+int travel_find_mappings(struct hark_timeline *t, struct hark_err *err)
 {
 	struct moment m = {t, travel_turn(t, err)};
 	const struct map *maps;
@@ -71,6 +71,7 @@ static int find_mappings(struct hark_timeline *t, struct hark_err *err)
 	if (more == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	t->mappings = more;
+	t->maps_now = maps;
 	t->n_mappings = n;
 	for (unsigned i = 0; i < n; i++)
 		more[i] =
@@ -86,7 +87,7 @@ int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
 	struct hark_err why = {0};
 	struct hark_mapping *shown;
 
-	if (find_mappings(t, &why) < 0)
+	if (travel_find_mappings(t, &why) < 0)
 		return travel_failed(&why, err);
 	shown = reallocarray(t->shown, t->n_mappings + 1, sizeof *shown);
 	if (shown == NULL)
@@ -98,8 +99,7 @@ int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
 	return 0;
 }
 
-static const struct hark_mapping *mapping_at(const struct hark_timeline *t,
-					     uint64_t address)
+unsigned travel_mapping_from(const struct hark_timeline *t, uint64_t address)
 {
 	unsigned low = 0, high = t->n_mappings;
 
@@ -111,8 +111,16 @@ static const struct hark_mapping *mapping_at(const struct hark_timeline *t,
 		else
 			high = middle;
 	}
-	return low < t->n_mappings && t->mappings[low].start <= address
-		   ? &t->mappings[low]
+	return low;
+}
+
+static const struct hark_mapping *mapping_at(const struct hark_timeline *t,
+					     uint64_t address)
+{
+	unsigned i = travel_mapping_from(t, address);
+
+	return i < t->n_mappings && t->mappings[i].start <= address
+		   ? &t->mappings[i]
 		   : NULL;
 }
 
@@ -291,14 +299,16 @@ static int bring_all(struct hark_timeline *t, struct walker **at,
 	return 0;
 }
 
-/* One byte: 1, 0, or -1. */
-static int read_byte(struct hark_timeline *t, struct walker **at,
-		     uint64_t address, uint8_t *out, struct hark_err *err)
+/* What no thread has touched: of the parent, or of a file. */
+static int read_untouched(struct hark_timeline *t, uint64_t address, size_t len,
+			  uint8_t *out, uint8_t *known, struct hark_err *err)
 {
-	int rc =
-	    can_be_memory(t, address) ? any_byte(t, at, address, out, err) : 0;
-
-	return rc == 0 ? file_byte(t, address, out, err) : rc;
+	if (travel_inherit(t, address, len, out, known, err) < 0)
+		return -1;
+	for (size_t i = 0; i < len; i++)
+		if (known[i] == TRAVEL_UNTOUCHED)
+			known[i] = file_byte(t, address + i, &out[i], err) == 1;
+	return err->code == HARK_OK ? 0 : -1;
 }
 
 /* How many bytes from here on are like the first: ambiguous, or not. */
@@ -317,13 +327,15 @@ static int read_run(struct hark_timeline *t, struct walker **at,
 		    struct hark_err *err)
 {
 	for (size_t i = 0; i < len; i++) {
-		int rc = read_byte(t, at, address + i, &out[i], err);
+		int rc = can_be_memory(t, address + i)
+			     ? any_byte(t, at, address + i, &out[i], err)
+			     : 0;
 
 		if (rc < 0)
 			return -1;
-		known[i] = rc == 1;
+		known[i] = rc == 1 ? 1 : rc == 0 ? TRAVEL_UNTOUCHED : 0;
 	}
-	return 0;
+	return read_untouched(t, address, len, out, known, err);
 }
 
 static int read_alias(struct hark_timeline *t, struct walker **at,
@@ -333,10 +345,7 @@ static int read_alias(struct hark_timeline *t, struct walker **at,
 	if (travel_read_alias(t, at, address, (unsigned)len, out, known, err) <
 	    0)
 		return -1;
-	for (size_t i = 0; i < len; i++)
-		if (known[i] == TRAVEL_UNTOUCHED)
-			known[i] = file_byte(t, address + i, &out[i], err) == 1;
-	return err->code == HARK_OK ? 0 : -1;
+	return read_untouched(t, address, len, out, known, err);
 }
 
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
@@ -354,7 +363,7 @@ size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 		return 0;
 	}
-	if (find_mappings(t, err) < 0 || bring_all(t, at, err) < 0)
+	if (travel_find_mappings(t, err) < 0 || bring_all(t, at, err) < 0)
 		len = 0;
 	for (size_t i = 0; i < len; i += run) {
 		int is_sure = is_unambiguous(t, address + i), rc;

@@ -189,6 +189,16 @@ static int find_turns(struct hark_timeline *t, struct hark_err *err)
 	return 0;
 }
 
+const struct recording_process *travel_process(const struct hark_timeline *t)
+{
+	struct recording *r = t->rec->r;
+
+	for (unsigned i = 0; i < recording_n_processes(r); i++)
+		if (recording_process(r, i)->number == t->process)
+			return recording_process(r, i);
+	return NULL;
+}
+
 /* -- The beginning -- */
 
 uint64_t travel_first_count(const struct hark_timeline *t, const struct lane *l)
@@ -261,6 +271,7 @@ void hark_timeline_close(struct hark_timeline *t)
 		free(t->lanes[i].turns);
 	}
 	free(t->lanes);
+	hark_timeline_close(t->parent);
 	order_free(t->order);
 	maps_free(t->maps);
 	free(t->mappings);

@@ -5,6 +5,7 @@
  *	memory.c	what memory holds then
  *	newest.c	which thread knows best
  *	alias.c		places of the shadow that are of two addresses
+ *	inherit.c	what a forked process has from its parent
  *	scan.c		a stretch of a thread, looked through for something
  *	move.c		steps and runs, forwards and backwards
  *	window.c	a thread's last instructions, for going back
@@ -103,6 +104,9 @@ struct hark_timeline {
 	struct hark_mapping *mappings; /* owned */
 	struct hark_mapping *shown;    /* owned: to whoever asked last */
 	unsigned n_mappings;
+	const struct map *maps_now;   /* borrowed: what they are made of */
+	struct hark_timeline *parent; /* owned: at the fork; NULL: none */
+	int has_asked_parent;
 	int has_indexed;    /* it was tried, at least */
 	uint64_t near;	    /* counts that are replayed in no time */
 	size_t memory_max;  /* of each lane's frames; of each lane's past */
@@ -131,6 +135,7 @@ struct travel_file *travel_file(struct hark_recording *r, unsigned i,
 /* -- timeline.c -- */
 
 struct lane *travel_lane(struct hark_timeline *t, uint32_t thread);
+const struct recording_process *travel_process(const struct hark_timeline *t);
 /* Where what is recorded of it begins: at 0, unless that was dropped. */
 uint64_t travel_first_count(const struct hark_timeline *t,
 			    const struct lane *l);
@@ -177,10 +182,27 @@ struct index *travel_index(struct hark_timeline *t, unsigned without,
 
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err);
+/* Those of the moment: t->mappings. */
+int travel_find_mappings(struct hark_timeline *t, struct hark_err *err);
+/* Of the mappings that were last looked at, the first that ends behind it. */
+unsigned travel_mapping_from(const struct hark_timeline *t, uint64_t address);
+
+/* No thread ever has, of its process. */
+enum { TRAVEL_UNTOUCHED = 2 };
+
+/* -- inherit.c -- */
+
+/* At the fork, if it has these bytes from there; NULL: not, or *err. */
+struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
+					    uint64_t address, uint64_t len,
+					    struct hark_err *err);
+/* Those bytes that are TRAVEL_UNTOUCHED become known or not, if the process has
+ * them from its parent; others stay so. */
+int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
+		   uint8_t *out, uint8_t *known, struct hark_err *err);
 
 /* -- alias.c -- */
 
-enum { TRAVEL_UNTOUCHED = 2 };
 /* At most 64 bytes whose places in the shadow are others' too; known[i] is 1
  * where they are known, and TRAVEL_UNTOUCHED where nobody ever touched them.
  * `at`: each lane's walker, at the moment; NULL: it does not live yet. */
