@@ -71,6 +71,8 @@ int64_t call_rseq(struct vcpu *v, const struct call *c);
 
 /* leave.c */
 int64_t call_ptrace(struct vcpu *v, const struct call *c);
+void leave_forked(struct vcpu *v);
+int leave_is_wanted(struct vcpu *v, const struct call *c); /* 1: not called */
 
 /* seccomp.c */
 int64_t call_prctl(struct vcpu *v, const struct call *c);

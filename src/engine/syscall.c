@@ -200,6 +200,8 @@ void syscall_do(struct vcpu *v)
 
 	if (v->tape)
 		tape_calling(v);
+	if (leave_is_wanted(v, &c))
+		return;
 	if ((!v->seccomp && !v->call_dispatch) || filter_allows(v, &c, &answer))
 		answer = call_by_kind(v, &c);
 	if (answer == ENGINE_ABORTED || answer == CALL_DONE)

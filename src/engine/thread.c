@@ -319,6 +319,7 @@ static void child_of_fork(struct vcpu *v, const struct birth *p)
 	e->n_threads = 1;
 	memset(v->cells, 0, sizeof v->cells);
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+	leave_forked(v);
 	v->sighand->refs = 1;
 	sent_drop(v, SIG_ALL);
 	if (e->no_new_code & 2) /* not inherited */
