@@ -197,6 +197,11 @@ static void tell(const struct job *job, const struct recorder_totals *t)
 	    (unsigned long)t->bytes, t->processes,
 	    t->processes == 1 ? "" : "es", t->threads,
 	    t->threads == 1 ? "" : "s");
+	if (t->dropped > 0 && t->kept == 0)
+		say_error("%s: the ring had no room for the way from one key "
+			  "frame to the next, and has nothing; make it larger, "
+			  "or --key-every smaller",
+			  job->path);
 	if (t->lost > 0)
 		say_error("%s: not all of it could be kept; see 'hark info'",
 			  job->path);

@@ -28,7 +28,8 @@ enum { JOB_NEW, JOB_TAKEN, JOB_PRESSED };
  * already: what comes of it goes, too. */
 struct kept {
 	struct press_job *first, *last; /* owned: oldest first */
-	uint64_t bytes, dropped;
+	uint64_t bytes;
+	uint64_t dropped, segments; /* that went, and that were written */
 	struct kept_thread {
 		uint32_t process, thread;
 	} * gone; /* owned */
@@ -354,6 +355,7 @@ static void put_kept(struct press *p)
 
 	while ((j = p->kept.first) != NULL) {
 		p->kept.first = j->next;
+		p->kept.segments += j->has_key;
 		put(p, j);
 		recycle(p, j);
 	}
@@ -590,6 +592,11 @@ uint64_t press_written(struct press *p)
 uint64_t press_dropped(struct press *p)
 {
 	return p->kept.dropped;
+}
+
+uint64_t press_kept(struct press *p)
+{
+	return p->kept.segments;
 }
 
 /* -- Life -- */

@@ -90,7 +90,8 @@ int press_has_failed(struct press *p);
 /* The file is not waited for any more (file_writer_abandon). */
 void press_abandon(struct press *p);
 uint64_t press_written(struct press *p);
-/* R4: segments that had to go. */
+/* R4: segments that had to go; and that are left, in the end. */
 uint64_t press_dropped(struct press *p);
+uint64_t press_kept(struct press *p);
 
 #endif

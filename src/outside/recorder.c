@@ -550,6 +550,7 @@ void recorder_close(struct recorder *r, struct recorder_totals *out)
 		    .threads = r->threads,
 		    .lost = r->lost,
 		    .dropped = press_dropped(r->press),
+		    .kept = press_kept(r->press),
 		    .failed = r->failed,
 		};
 	free_sources(r);

@@ -80,6 +80,7 @@ struct recorder_totals {
 	uint32_t processes, threads;
 	uint64_t lost;	  /* bytes and streams that are not in it */
 	uint64_t dropped; /* segments that `keep` left no room for */
+	uint64_t kept;	  /* those that it did, in the end */
 	int failed;	  /* it could not be written to its end */
 };
 void recorder_close(struct recorder *r, struct recorder_totals *out);

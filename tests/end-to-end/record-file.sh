@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 104
+plan 105
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -239,6 +239,8 @@ ok "and small" test "$(json ring.hark thread_bytes)" -le 45000
 ok "but not empty" test "$(json ring.hark key_frames)" -gt 0
 like "and replays" "$(verified ring.hark)" "$GOOD"
 
+try hark record --key-every 1000000000 --ring 1K -o tiny.hark -- "$GUESTS/rec_key_frames"
+like "a ring that is too small says so" "$err" 'tiny\.hark: the ring had no room'
 hark record -q --ring 4M -o big.hark -- \
 	dd if=/dev/urandom of=/dev/null bs=64K count=2000 2>/dev/null
 ok "--ring: much that is read at a time does not push everything out" test \
