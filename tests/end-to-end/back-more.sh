@@ -241,9 +241,9 @@ for i in 0 1 2 3; do
 		"$(seq "${first:-1}" 120)"
 done
 ok "the beginning was dropped" test "$(head -1 rounds)" -gt 5
-is "sums are those that were said" \
-	"$("$HARK" ask ring.hark value sums 2>/dev/null)" \
-	"sums = {$(sed -E 's/.* //' <<<"$said" | paste -sd, | sed 's/,/, /g')}"
+want=$(sed -E 's/.* //' <<<"$said" | paste -sd, | sed 's/,/, /g')
+try hark ask ring.hark value sums
+is "sums are those that were said" "$out$err" "sums = {$want}"
 # It begins with whoever is the first that is known of.
 back ring.hark 'info threads' 'reverse-continue' 'when' 'reverse-stepi' 'when' \
 	'stepi' 'reverse-stepi' 'when' 'p round' 'break 25' 'continue' \
