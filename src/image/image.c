@@ -323,6 +323,33 @@ bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high)
 	return true;
 }
 
+bool image_file_code_span(const struct image_file *f, uint64_t *low,
+			  uint64_t *high)
+{
+	return elf_code_span(f->elf, low, high);
+}
+
+int image_file_read(struct image_file *f, uint64_t addr, void *out, size_t len,
+		    size_t *got, struct hark_err *err)
+{
+	const Elf64_Phdr *ph = NULL;
+
+	while ((ph = elf_segment(f->elf, ph, PT_LOAD)) != NULL) {
+		uint64_t at = addr - ph->p_vaddr, left;
+
+		if (addr < ph->p_vaddr || at >= ph->p_filesz)
+			continue;
+		left = ph->p_filesz - at;
+		len = left < len ? (size_t)left : len;
+		if (elf_read(f->elf, ph->p_offset + at, out, len, err) < 0)
+			return -1;
+		*got = len;
+		return 0;
+	}
+	*got = 0;
+	return 0;
+}
+
 bool image_file_tls(const struct image_file *f, uint64_t *addr, uint64_t *len,
 		    uint64_t *align)
 {

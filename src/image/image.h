@@ -61,6 +61,14 @@ bool image_file_bias(const struct image_file *f, uint64_t start,
 		     uint64_t offset, uint64_t *bias);
 /* Link-time addresses of all that is loaded of it; false if nothing is. */
 bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high);
+/* The same of its code alone. */
+bool image_file_code_span(const struct image_file *f, uint64_t *low,
+			  uint64_t *high);
+/* What is loaded of it at a link-time address, up to len bytes; how many there
+ * are in one piece goes to *got: 0 where nothing is loaded. What the loader
+ * relocates is as the file has it. */
+int image_file_read(struct image_file *f, uint64_t addr, void *out, size_t len,
+		    size_t *got, struct hark_err *err);
 /* Its block of thread-local storage, and the link-time address of what it is
  * made from; false if it has none. */
 bool image_file_tls(const struct image_file *f, uint64_t *addr, uint64_t *len,

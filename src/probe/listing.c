@@ -1,0 +1,173 @@
+/* probe/listing.c - descriptions, surveys and plans of one process. */
+#include "probe/listing.h"
+
+#include "base/fmt.h"
+#include "probe/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct one {
+	enum provider provider;
+	struct named named; /* .name is not used */
+	char name[20];
+	size_t area;
+};
+
+/* A module that something is probed in. */
+struct area {
+	const struct module *module; /* borrowed */
+	struct survey *survey;	     /* owned */
+	struct plan *plan;	     /* owned */
+};
+
+struct listing {
+	struct modules *modules; /* borrowed */
+	struct room *room;	 /* owned */
+	struct area *area;	 /* owned */
+	size_t n_areas;
+	struct one *one; /* owned */
+	size_t n, space;
+	enum provider provider; /* of the description being added */
+	struct hark_err *err;	/* borrowed, likewise */
+};
+
+int listing_new(struct modules *modules, int pid, struct listing **out,
+		struct hark_err *err)
+{
+	struct listing *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	l->modules = modules;
+	l->area = calloc(modules_count(modules) + 1, sizeof *l->area);
+	if (l->area == NULL || space_of_pid(pid, &l->room, err) < 0) {
+		if (l->area == NULL)
+			err_set(err, HARK_ENOMEM, 0, "out of memory");
+		listing_free(l);
+		return -1;
+	}
+	*out = l;
+	return 0;
+}
+
+void listing_free(struct listing *l)
+{
+	if (l == NULL)
+		return;
+	for (size_t i = 0; i < l->n_areas; i++) {
+		plan_free(l->area[i].plan);
+		survey_free(l->area[i].survey);
+	}
+	room_free(l->room);
+	free(l->area);
+	free(l->one);
+	free(l);
+}
+
+/* -- Adding -- */
+
+static size_t area_of(const struct listing *l, const struct module *m)
+{
+	for (size_t i = 0; i < l->n_areas; i++)
+		if (l->area[i].module == m)
+			return i;
+	return l->n_areas;
+}
+
+static struct survey *survey_for(void *ctx, const struct module *m,
+				 struct hark_err *err)
+{
+	struct listing *l = ctx;
+	struct area *a = &l->area[area_of(l, m)];
+	struct former f = {.room = l->room, .bias = m->bias};
+
+	if (a->module != NULL)
+		return a->survey;
+	if (survey_of_file(m->file, &a->survey, err) < 0)
+		return NULL;
+	f.survey = a->survey;
+	a->module = m;
+	l->n_areas++;
+	return plan_new(&f, &a->plan, err) < 0 ? NULL : a->survey;
+}
+
+static struct one *push(struct listing *l)
+{
+	struct one *more;
+	size_t space;
+
+	if (l->n == l->space) {
+		space = l->space ? l->space * 2 : 64;
+		more = realloc(l->one, space * sizeof *more);
+		if (more == NULL)
+			return NULL;
+		l->one = more;
+		l->space = space;
+	}
+	return &l->one[l->n++];
+}
+
+static int add_one(void *ctx, const struct named *n)
+{
+	struct listing *l = ctx;
+	size_t area = area_of(l, n->module);
+	struct one *o = push(l);
+
+	if (o == NULL)
+		return err_set(l->err, HARK_ENOMEM, 0, "out of memory");
+	*o = (struct one){.provider = l->provider, .named = *n, .area = area};
+	o->named.name = NULL;
+	fmt_text(o->name, sizeof o->name, "%s", n->name);
+	return plan_add(l->area[area].plan, n->site.addr, l->err);
+}
+
+int listing_add(struct listing *l, const struct description *d,
+		struct hark_err *err)
+{
+	struct names_tour t = {.modules = l->modules,
+			       .survey = survey_for,
+			       .visit = add_one,
+			       .ctx = l};
+
+	l->provider = d->provider;
+	l->err = err;
+	return names_each(&t, d, err);
+}
+
+int listing_make(struct listing *l, struct hark_err *err)
+{
+	for (size_t i = 0; i < l->n_areas; i++)
+		if (plan_make(l->area[i].plan, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* -- Asking -- */
+
+size_t listing_count(const struct listing *l)
+{
+	return l->n;
+}
+
+void listing_get(const struct listing *l, size_t i, struct probe *out)
+{
+	const struct one *o = &l->one[i];
+	const struct area *a = &l->area[o->area];
+	const struct symbol *f = &o->named.function;
+	uint64_t addr = o->named.site.addr;
+
+	*out = (struct probe){.provider = o->provider,
+			      .module = a->module,
+			      .function = f->name,
+			      .pretty = symbols_pretty(a->module->file, f),
+			      .name = o->name,
+			      .offset = addr - f->addr,
+			      .addr = addr + a->module->bias,
+			      .kind = o->named.site.kind};
+	out->patch = plan_find(a->plan, addr, &out->insn);
+	if (out->patch == NULL)
+		out->refusal = form_refusal(a->survey, addr);
+	if (out->patch == NULL && out->refusal == NULL)
+		out->refusal = "it overlaps another instruction";
+}

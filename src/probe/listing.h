@@ -1,0 +1,43 @@
+/* probe/listing.h - all probes of a process that descriptions name, each with
+ * its form and its bytes.
+ *
+ * Nothing is inserted: this is what `hark probe -l` shows, and what whoever
+ * inserts begins with. Hosted. */
+#ifndef PROBE_LISTING_H
+#define PROBE_LISTING_H
+
+#include "probe/names.h"
+#include "probe/plan.h"
+
+struct listing;
+
+/* Of a process that does not change meanwhile; modules is borrowed. */
+int listing_new(struct modules *modules, int pid, struct listing **out,
+		struct hark_err *err);
+void listing_free(struct listing *l);
+
+/* Adds what a description names. */
+int listing_add(struct listing *l, const struct description *d,
+		struct hark_err *err);
+/* Chooses forms, once, after the last description. */
+int listing_make(struct listing *l, struct hark_err *err);
+
+struct probe {
+	enum provider provider;
+	const struct module *module; /* borrowed */
+	const char *function;	     /* borrowed, as linked */
+	const char *pretty;	     /* borrowed, as written */
+	const char *name;	     /* borrowed */
+	uint64_t offset;	     /* of the instruction in the function */
+	uint64_t addr;		     /* of the instruction, at run time */
+	enum site_kind kind;
+	const struct patch *patch; /* borrowed; NULL: cannot be probed */
+	unsigned insn;		   /* which of its instructions */
+	const char *refusal;	   /* why not; else NULL */
+};
+
+size_t listing_count(const struct listing *l);
+/* In the order of descriptions, modules, addresses. */
+void listing_get(const struct listing *l, size_t i, struct probe *out);
+
+#endif

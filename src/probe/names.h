@@ -1,0 +1,62 @@
+/* probe/names.h - which instructions does a probe description name?
+ *
+ *	pid$target:MODULE:FUNCTION:entry	the first instruction
+ *	pid$target:MODULE:FUNCTION:return	every return, and every jump to
+ *						another function for good
+ *	pid$target:MODULE:FUNCTION:1f		the instruction at that offset,
+ *						hexadecimal
+ *	pid$target:MODULE:FILE.c:42		where code of a line begins, if
+ *						no function has that name
+ *	plt$target:MODULE:FUNCTION:entry	calls out of MODULE, in its
+ *						linkage table
+ *
+ * Fields may be patterns of * ? []; an empty one is any; leading ones may be
+ * left out. A name left empty is entry and return. Hosted. */
+#ifndef PROBE_NAMES_H
+#define PROBE_NAMES_H
+
+#include "image/modules.h"
+#include "image/symbols.h"
+#include "probe/body.h"
+
+enum provider { PROVIDER_PID, PROVIDER_PLT };
+
+enum { DESCRIPTION_MAX = 1024 };
+
+struct description {
+	enum provider provider;
+	/* In .text; "" is any. */
+	const char *module, *function, *name;
+	char text[DESCRIPTION_MAX];
+};
+
+/* Of text up to its first '{', '/' behind a blank, or its end. */
+int description_parse(const char *text, struct description *out,
+		      struct hark_err *err);
+
+/* One instruction that a description names. */
+struct named {
+	const struct module *module; /* borrowed from the modules */
+	struct symbol function;	     /* link-time addresses */
+	struct site site;
+	const char *name; /* "entry", "return" or an offset; for the visit */
+};
+
+/* The survey of a module, or NULL with err: whoever asks keeps them. */
+typedef struct survey *names_survey(void *ctx, const struct module *m,
+				    struct hark_err *err);
+
+struct names_tour {
+	struct modules *modules; /* borrowed */
+	names_survey *survey;
+	/* Not 0 ends the tour. */
+	int (*visit)(void *ctx, const struct named *n);
+	void *ctx; /* borrowed; of both */
+};
+
+/* Visits all of them. HARK_ENOENT if there are none: the text names what is
+ * similar. */
+int names_each(const struct names_tour *t, const struct description *d,
+	       struct hark_err *err);
+
+#endif

@@ -1,0 +1,104 @@
+/* probe/space.c - the gaps between the mappings of a process.
+ *
+ * A gap loses its first and last megabyte, so that a mapping beside it may
+ * grow, and more behind the heap and before a stack. The kernel puts new
+ * mappings wherever it likes: whoever takes an address must be ready to find
+ * it gone. */
+#include "probe/space.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARGIN = 1 << 20, GROWTH = 1 << 26 };
+static const uint64_t lowest = 1 << 16, highest = 0x7ffffffff000;
+
+static int add_gap(struct room *r, uint64_t lo, uint64_t hi, uint64_t after,
+		   uint64_t before, struct hark_err *err)
+{
+	if (hi <= lo || hi - lo <= after + before)
+		return 0;
+	return room_add(r, lo + after, hi - before, err);
+}
+
+/* Does the mapping of this line grow? */
+static bool has_word(const char *line, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	return len >= n && memcmp(line + len - n, word, n) == 0;
+}
+
+int space_of_maps(const char *text, struct room **out, struct hark_err *err)
+{
+	uint64_t end = lowest, after = 0, lo, hi;
+	struct room *r = NULL;
+	int rc = room_new(&r, err);
+
+	while (rc == 0 && *text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		if (sscanf(text, "%" SCNx64 "-%" SCNx64, &lo, &hi) == 2 &&
+		    lo >= end && lo < hi && lo < highest) {
+			rc = add_gap(r, end, lo, after,
+				     has_word(text, len, "[stack]") ? GROWTH
+								    : MARGIN,
+				     err);
+			end = hi;
+			after = has_word(text, len, "[heap]") ? GROWTH : MARGIN;
+		}
+		text += len + (text[len] == '\n');
+	}
+	if (rc == 0)
+		rc = add_gap(r, end, highest, after, MARGIN, err);
+	if (rc < 0) {
+		room_free(r);
+		return -1;
+	}
+	*out = r;
+	return 0;
+}
+
+static char *read_all(FILE *f)
+{
+	size_t n = 0, room = 1 << 16, got;
+	char *text = malloc(room), *more;
+
+	while (text != NULL) {
+		got = fread(text + n, 1, room - n - 1, f);
+		n += got;
+		text[n] = '\0';
+		if (got == 0)
+			return text;
+		if (n < room - 1)
+			continue;
+		room *= 2;
+		more = realloc(text, room);
+		if (more == NULL)
+			free(text);
+		text = more;
+	}
+	return NULL;
+}
+
+int space_of_pid(int pid, struct room **out, struct hark_err *err)
+{
+	char path[64], *text;
+	FILE *f;
+	int rc;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return err_set(err, HARK_EIO, errno, "%s: %s", path,
+			       strerror(errno));
+	text = read_all(f);
+	fclose(f);
+	if (text == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	rc = space_of_maps(text, out, err);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,81 @@
+/* probe/survey.h - what is known of a module's code?
+ *
+ * Whoever changes an instruction must know where instructions start, where
+ * branches lead, and which bytes nobody executes. A survey holds that for all
+ * code of one file, one byte of facts a byte of code, by link-time addresses.
+ *
+ * S1  SURVEY_START is set where control can be followed to from the entry of
+ *     a function, and (with SURVEY_SWEPT) where decoding the rest in a line
+ *     gives a sequence that ends exactly where the known code goes on.
+ * S2  SURVEY_TARGET is set at least wherever a direct branch or a call of any
+ *     surveyed function leads, behind every call, and where entries of jump
+ *     tables lead that could be recognised. Indirect branches may lead
+ *     elsewhere: whoever relies on a byte not being a target makes it trap.
+ * S3  SURVEY_PAD is set on nops and int3 behind an instruction that does not
+ *     fall through, if no known branch leads there, and nothing that could be
+ *     followed. That is how assemblers fill up to the next aligned place:
+ *     what is jumped to is that place, never the filling.
+ *
+ * Hosted; the functions on bytes alone do no I/O. */
+#ifndef PROBE_SURVEY_H
+#define PROBE_SURVEY_H
+
+#include "base/err.h"
+#include "x86/decode.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct image_file;
+
+enum {			   /* facts of one byte */
+       SURVEY_START = 1,   /* an instruction starts here */
+       SURVEY_SWEPT = 2,   /* ... as far as decoding in a line can tell */
+       SURVEY_TARGET = 4,  /* something jumps, or returns, here */
+       SURVEY_ENTRY = 8,   /* a function starts here */
+       SURVEY_PAD = 16,	   /* nobody executes this */
+       SURVEY_INSIDE = 32, /* of a function */
+       SURVEY_DATA = 64,   /* something reads this, or takes its address */
+       SURVEY_TAKEN = 128, /* a patch changes or moves it, or relies on it */
+};
+
+struct survey {
+	uint64_t start, len; /* of the code */
+	uint8_t *bytes;	     /* owned */
+	uint8_t *facts;	     /* owned */
+	/* How to read what is not code (jump tables), or NULL. */
+	size_t (*read)(void *ctx, uint64_t addr, void *out, size_t len);
+	void *ctx; /* borrowed */
+};
+
+/* All functions of a file. */
+int survey_of_file(struct image_file *f, struct survey **out,
+		   struct hark_err *err);
+/* Of bytes that are copied; nothing is known of them yet. */
+int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
+		    struct survey **out, struct hark_err *err);
+void survey_free(struct survey *s);
+
+/* A function at [start, end) is looked at. */
+int survey_function(struct survey *s, uint64_t start, uint64_t end,
+		    struct hark_err *err);
+/* After the last: finds the padding in and between them. */
+void survey_padding(struct survey *s);
+
+/* The facts at an address; 0 outside of the code. */
+static inline uint8_t survey_at(const struct survey *s, uint64_t addr)
+{
+	return addr - s->start < s->len ? s->facts[addr - s->start] : 0;
+}
+
+/* The instruction at an address; false if none is known to start there. */
+bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out);
+
+/* The bytes of an address in the code. */
+static inline const uint8_t *survey_bytes(const struct survey *s, uint64_t addr)
+{
+	return s->bytes + (addr - s->start);
+}
+
+#endif

@@ -1,0 +1,311 @@
+/* probe/trampoline.c - saves, calls, restores, and runs what was moved.
+ *
+ *	lea  -LOWER(%rsp), %rsp		below the red zone, no flag changes
+ *	mov  %r.., ..(%rsp)		fifteen registers
+ *	lahf; seto %al; mov %rax, ..	flags, unless nobody looks at them
+ *	...				rsp, pc
+ *	mov  %rsp, %rbx; and $-16, %rsp
+ *	call handler
+ *	mov  %rbx, %rsp
+ *	add  $127, %al; sahf		overflow comes back by overflowing
+ *	mov  ..(%rsp), %r..		what a C function may change, and rbx
+ *	lea  LOWER(%rsp), %rsp
+ *
+ * A conditional jump that is a return only if it is taken:
+ *
+ *	jcc! over; (the above); jmp target; over:
+ */
+#include "probe/trampoline.h"
+
+#include <stddef.h>
+
+struct builder {
+	const struct trampoline_want *want; /* borrowed */
+	struct x86_buf *out;		    /* borrowed */
+	struct trampoline t;
+	uint8_t *start; /* borrowed: in out */
+};
+
+static uint16_t offset_now(const struct builder *b)
+{
+	return (uint16_t)(b->out->at - b->start);
+}
+
+static struct x86_mem slot(unsigned field)
+{
+	return x86_mem_at(X86_RSP, (int64_t)field);
+}
+
+static struct x86_mem slot_of(unsigned reg)
+{
+	return slot((unsigned)offsetof(struct probe_frame, gpr) + 8 * reg);
+}
+
+enum {
+	FLAGS = offsetof(struct probe_frame, flags),
+	PC = offsetof(struct probe_frame, pc),
+	HOW = offsetof(struct probe_frame, how),
+};
+
+/* What a C function may change, and rbx, which keeps the stack pointer. */
+enum {
+	CHANGED = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RBX |
+		  1 << X86_RSI | 1 << X86_RDI | 1 << X86_R8 | 1 << X86_R9 |
+		  1 << X86_R10 | 1 << X86_R11,
+};
+
+/* -- Flags -- */
+
+static void save_flags(struct builder *b, struct trampoline_fire *f)
+{
+	unsigned how = f->how;
+
+	if (how == TRAMPOLINE_STATUS) {
+		emit_plain(b->out, EMIT_LAHF);
+		emit_setcc_r(b->out, X86_CC_O, X86_RAX);
+		emit_mr(b->out, EMIT_MOV, 8, slot(FLAGS), X86_RAX);
+	} else if (how == TRAMPOLINE_ALL) {
+		emit_plain(b->out, EMIT_PUSHF);
+		f->dip[0] = offset_now(b);
+		emit_r(b->out, EMIT_POP, 8, X86_RAX);
+		emit_mr(b->out, EMIT_MOV, 8, slot(FLAGS), X86_RAX);
+		emit_plain(b->out, EMIT_CLD);
+	}
+}
+
+static void restore_flags(struct builder *b, struct trampoline_fire *f)
+{
+	unsigned how = f->how;
+
+	if (how == TRAMPOLINE_STATUS) {
+		emit_rm(b->out, EMIT_MOV, 8, X86_RAX, slot(FLAGS));
+		emit_ri(b->out, EMIT_ADD, 1, X86_RAX, 127);
+		emit_plain(b->out, EMIT_SAHF);
+	} else if (how == TRAMPOLINE_ALL) {
+		emit_m(b->out, EMIT_PUSH, 8, slot(FLAGS));
+		f->dip[1] = offset_now(b);
+		emit_plain(b->out, EMIT_POPF);
+	}
+}
+
+/* -- The call -- */
+
+static void save(struct builder *b, unsigned k)
+{
+	struct trampoline_fire *f = &b->t.fire[k];
+
+	f->start = offset_now(b);
+	f->how = b->want->flags[k];
+	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
+		x86_mem_at(X86_RSP, -TRAMPOLINE_LOWER));
+	f->lowered = offset_now(b);
+	for (unsigned r = 0; r < 16; r++)
+		if (r != X86_RSP)
+			emit_mr(b->out, EMIT_MOV, 8, slot_of(r), r);
+	f->saved = offset_now(b);
+	save_flags(b, f);
+	f->flagged = offset_now(b);
+	emit_rm(b->out, EMIT_LEA, 8, X86_RAX,
+		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
+	emit_mr(b->out, EMIT_MOV, 8, slot_of(X86_RSP), X86_RAX);
+	emit_set(b->out, X86_RAX, b->want->at + b->t.off[k]);
+	emit_mr(b->out, EMIT_MOV, 8, slot(PC), X86_RAX);
+	emit_mi(b->out, EMIT_MOV, 8, slot(HOW), b->want->flags[k]);
+}
+
+static void call(struct builder *b, unsigned k)
+{
+	emit_rr(b->out, EMIT_MOV, 8, X86_RBX, X86_RSP);
+	b->t.fire[k].based = offset_now(b);
+	emit_rr(b->out, EMIT_MOV, 8, X86_RDI, X86_RSP);
+	emit_set(b->out, X86_RSI, b->want->cookie[k]);
+	emit_ri(b->out, EMIT_AND, 8, X86_RSP, -16);
+	if (emit_reaches(b->out, 5, b->want->handler)) {
+		emit_call(b->out, b->want->handler);
+	} else {
+		emit_set(b->out, X86_RAX, b->want->handler);
+		emit_r(b->out, EMIT_CALL, 8, X86_RAX);
+	}
+	emit_rr(b->out, EMIT_MOV, 8, X86_RSP, X86_RBX);
+	b->t.fire[k].unbased = offset_now(b);
+}
+
+static void fire(struct builder *b, unsigned k)
+{
+	save(b, k);
+	call(b, k);
+	restore_flags(b, &b->t.fire[k]);
+	for (unsigned r = 0; r < 16; r++)
+		if (CHANGED >> r & 1)
+			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
+	b->t.fire[k].restored = offset_now(b);
+	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
+		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
+	b->t.fire[k].end = offset_now(b);
+}
+
+/* -- The instructions -- */
+
+static void jump(struct x86_buf *out, uint64_t target)
+{
+	if (emit_reaches(out, 5, target))
+		emit_jmp(out, target);
+	else
+		emit_jmp_far(out, target);
+}
+
+/* The moved form of a jump that only counts when taken is written by hand: the
+ * handler stands in its way. */
+static void fire_if_taken(struct builder *b, unsigned k,
+			  const struct x86_insn *i, const uint8_t *code)
+{
+	uint64_t from = b->want->at + b->t.off[k];
+	struct emit_label over = {0};
+	struct x86_moved *m = &b->t.moved[k];
+
+	*m = (struct x86_moved){.from = from,
+				.next = from + i->len,
+				.target = x86_target(code, i, from),
+				.falls = 1,
+				.n = 1};
+	b->t.moved_at[k] = offset_now(b);
+	emit_jcc_label(b->out, (i->opcode & 15) ^ 1, &over);
+	fire(b, k);
+	m->point[m->n++] = (struct x86_point){
+	    .off = (uint8_t)(offset_now(b) - b->t.moved_at[k]),
+	    .pc = X86_PC_TARGET};
+	jump(b->out, m->target);
+	emit_bind(b->out, &over);
+	m->len = (uint8_t)(offset_now(b) - b->t.moved_at[k]);
+}
+
+static enum x86_move put(struct builder *b, unsigned k, int *falls)
+{
+	const uint8_t *code = b->want->bytes + b->t.off[k];
+	unsigned left = b->want->window - b->t.off[k];
+	struct x86_insn i;
+	enum x86_move how;
+
+	if (x86_decode(code, left, &i) != X86_OK)
+		return X86_MOVE_UD;
+	b->t.resume[k] = offset_now(b);
+	if (b->want->taken >> k & 1 && i.row->flow == X86_JCC) {
+		fire_if_taken(b, k, &i, code);
+		*falls = 1;
+		return X86_MOVE_OK;
+	}
+	if (b->want->probed >> k & 1)
+		fire(b, k);
+	b->t.moved_at[k] = offset_now(b);
+	how = x86_relocate(code, &i, b->want->at + b->t.off[k], b->want->how,
+			   b->out, &b->t.moved[k]);
+	*falls = b->t.moved[k].falls;
+	return how;
+}
+
+enum x86_move trampoline_build(const struct trampoline_want *want,
+			       struct x86_buf *out, struct trampoline *info)
+{
+	struct builder b = {.want = want, .out = out, .start = out->at};
+	enum x86_move how = X86_MOVE_OK;
+	int falls = 1;
+
+	b.t.at = want->at;
+	b.t.n = (uint8_t)want->n;
+	b.t.window = (uint8_t)want->window;
+	for (unsigned k = 0; k < want->n; k++)
+		b.t.off[k] = want->off[k];
+	for (unsigned k = 0; k < want->n && how == X86_MOVE_OK; k++)
+		how = put(&b, k, &falls);
+	if (how == X86_MOVE_OK && falls)
+		jump(out, want->at + want->window);
+	if (how == X86_MOVE_OK && out->bad)
+		how = out->bad & X86_BUF_FULL ? X86_MOVE_FULL : X86_MOVE_FAR;
+	if (how != X86_MOVE_OK) {
+		out->at = b.start;
+		out->bad = 0;
+		return how;
+	}
+	b.t.len = offset_now(&b);
+	*info = b.t;
+	return X86_MOVE_OK;
+}
+
+/* -- And back -- */
+
+static uint64_t flags_of(const struct probe_frame *frame, unsigned how,
+			 uint64_t now)
+{
+	uint64_t status = frame->flags >> 8 & 0xd5;
+
+	if (how == TRAMPOLINE_ALL)
+		return frame->flags;
+	if (how == TRAMPOLINE_DEAD)
+		return now;
+	return (now & ~(uint64_t)X86_FLAGS_STATUS) | status |
+	       (frame->flags & 1 ? X86_OF : 0);
+}
+
+/* Where the frame is. */
+static uint64_t frame_at(const struct trampoline_fire *f, unsigned offset,
+			 const uint64_t gpr[16])
+{
+	if (offset >= f->based && offset < f->unbased)
+		return gpr[X86_RBX];
+	if (offset == f->dip[0] || offset == f->dip[1])
+		return gpr[X86_RSP] + 8;
+	return gpr[X86_RSP];
+}
+
+static void undo(const struct trampoline_fire *f, unsigned offset,
+		 uint64_t gpr[16], uint64_t *flags)
+{
+	uint64_t base = frame_at(f, offset, gpr);
+	const struct probe_frame *frame =
+	    (const struct probe_frame *)(uintptr_t)base;
+
+	if (offset == f->start)
+		return;
+	if (offset >= f->saved && offset < f->restored) {
+		for (unsigned r = 0; r < 16; r++)
+			gpr[r] = frame->gpr[r];
+		if (offset >= f->flagged)
+			*flags = flags_of(frame, f->how, *flags);
+	}
+	gpr[X86_RSP] = base + TRAMPOLINE_LOWER;
+}
+
+/* The jump back behind the last instruction is no part of it. */
+static int behind(const struct trampoline *t, unsigned offset, uint64_t *pc)
+{
+	unsigned last = t->n - 1u;
+
+	if (!t->moved[last].falls ||
+	    offset != (unsigned)t->moved_at[last] + t->moved[last].len)
+		return -1;
+	*pc = t->at + t->window;
+	return 0;
+}
+
+int trampoline_native(const struct trampoline *t, unsigned offset,
+		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc)
+{
+	for (unsigned k = 0; k < t->n; k++) {
+		const struct trampoline_fire *f = &t->fire[k];
+		unsigned end = k + 1u < t->n ? t->resume[k + 1] : t->len;
+
+		if (offset < t->resume[k] || offset >= end)
+			continue;
+		if (offset >= f->start && offset < f->end) {
+			*pc = t->moved[k].from;
+			undo(f, offset, gpr, flags);
+			return 0;
+		}
+		if (offset < t->moved_at[k])
+			continue;
+		if (x86_moved_native(&t->moved[k], offset - t->moved_at[k], 0,
+				     gpr, pc) == 0)
+			return 0;
+	}
+	return behind(t, offset, pc);
+}

@@ -1,0 +1,97 @@
+/* probe/trampoline.h - the code that a probe's jump leads to.
+ *
+ * For each instruction of the window in turn: if it is asked for, the handler
+ * is called with the program's registers; then the instruction itself, moved.
+ * At the end the program goes on behind the window. Whoever traps at an inner
+ * instruction goes on at its .resume.
+ *
+ * The handler is a C function that uses general registers only:
+ *
+ *	void handler(struct probe_frame *frame, uint64_t cookie);
+ *
+ * It finds DF clear and the stack aligned, and may change nothing of the
+ * program but memory that is not the program's: what it writes into the frame
+ * is not taken over.
+ *
+ * T1  Nothing of the stack is written within 128 bytes below rsp (the red
+ *     zone belongs to the program), nor above it.
+ * T2  All registers and flags are as they were when the instruction starts.
+ * T3  A signal can be told the program's own state anywhere in the code:
+ *     trampoline_native().
+ *
+ * Pure. */
+#ifndef PROBE_TRAMPOLINE_H
+#define PROBE_TRAMPOLINE_H
+
+#include "x86/relocate.h"
+
+#include <stdint.h>
+
+struct probe_frame {
+	uint64_t gpr[16]; /* by hardware number */
+	uint64_t pc;	  /* of the instruction that is asked for */
+	uint64_t flags;	  /* RFLAGS, or lahf and seto: .how; nothing if dead */
+	uint64_t how;	  /* enum trampoline_flags */
+	uint64_t pad;
+};
+
+/* What is done about the flags. */
+enum trampoline_flags {
+	TRAMPOLINE_DEAD,   /* nothing: nobody looks at them */
+	TRAMPOLINE_STATUS, /* lahf, seto: cheap; DF is clear by the ABI */
+	TRAMPOLINE_ALL,	   /* pushf, cld, popf: where DF may be set */
+};
+
+enum { TRAMPOLINE_INSNS = 8 };
+
+struct trampoline_want {
+	const uint8_t *bytes; /* borrowed: of the window, as they were */
+	uint64_t at;	      /* where it is, at run time */
+	unsigned window, n;
+	const uint8_t *off;		 /* borrowed: of each instruction */
+	uint8_t flags[TRAMPOLINE_INSNS]; /* enum trampoline_flags of each */
+	unsigned probed; /* bit k: the handler is called before it */
+	unsigned taken;	 /* bit k: only if its condition holds (jcc) */
+	uint64_t handler;
+	uint64_t cookie[TRAMPOLINE_INSNS];
+	const struct x86_move_how *how; /* borrowed; or NULL */
+};
+
+/* Offsets of one call of the handler; all 0 if there is none. */
+struct trampoline_fire {
+	uint16_t start;	   /* rsp is the program's */
+	uint16_t lowered;  /* rsp is lower by TRAMPOLINE_LOWER */
+	uint16_t saved;	   /* all registers are in the frame */
+	uint16_t flagged;  /* the flags too */
+	uint16_t based;	   /* rbx holds the address of the frame */
+	uint16_t unbased;  /* rsp does again */
+	uint16_t restored; /* flags and registers are back */
+	uint16_t end;	   /* rsp too */
+	uint16_t dip[2];   /* rsp is lower by another 8; 0: none */
+	uint8_t how;	   /* enum trampoline_flags */
+};
+
+enum { TRAMPOLINE_LOWER = 128 + sizeof(struct probe_frame) };
+
+struct trampoline {
+	uint64_t at; /* of the window */
+	uint16_t len;
+	uint8_t n, window;
+	uint8_t off[TRAMPOLINE_INSNS];
+	uint16_t resume[TRAMPOLINE_INSNS]; /* where each starts */
+	uint16_t moved_at[TRAMPOLINE_INSNS];
+	struct trampoline_fire fire[TRAMPOLINE_INSNS];
+	struct x86_moved moved[TRAMPOLINE_INSNS];
+};
+
+/* Writes it to out, which says where it will be executed. */
+enum x86_move trampoline_build(const struct trampoline_want *want,
+			       struct x86_buf *out, struct trampoline *info);
+
+/* Registers caught with rip at offset become the program's own, RFLAGS too;
+ * what was saved is read from the stack of the same process. 0, or -1 if no
+ * instruction starts there. */
+int trampoline_native(const struct trampoline *t, unsigned offset,
+		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc);
+
+#endif

@@ -1,0 +1,183 @@
+/* tests/unit/probe_names_test.c - descriptions, surveys of tricky code, and
+ * what share of real libraries takes a jump. */
+#include "probe/listing.h"
+#include "probe/space.h"
+
+#include <check.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(leading_fields_may_be_left_out)
+{
+	struct hark_err err;
+	struct description d;
+
+	ck_assert_int_eq(
+	    0, description_parse("plt$target:libc:free:entry", &d, &err));
+	ck_assert_int_eq(PROVIDER_PLT, d.provider);
+	ck_assert_str_eq("libc", d.module);
+	ck_assert_int_eq(
+	    0, description_parse(" free:entry {@=count();}", &d, &err));
+	ck_assert_int_eq(PROVIDER_PID, d.provider);
+	ck_assert_str_eq("", d.module);
+	ck_assert_str_eq("free", d.function);
+	ck_assert_str_eq("entry", d.name);
+	ck_assert_int_eq(
+	    0, description_parse("/bin/ls:main:return /arg1/ {}", &d, &err));
+	ck_assert_str_eq("/bin/ls", d.module);
+	ck_assert_str_eq("return", d.name);
+}
+END_TEST
+
+START_TEST(bad_descriptions_are_refused)
+{
+	struct hark_err err;
+	struct description d;
+
+	ck_assert_int_eq(-1, description_parse("", &d, &err));
+	ck_assert_int_eq(-1, description_parse("  { }", &d, &err));
+	ck_assert_int_eq(-1, description_parse("a:b:c:d:e", &d, &err));
+	ck_assert_int_eq(-1, description_parse("syscall:a:b:c", &d, &err));
+	ck_assert_str_eq("unknown provider 'syscall': pid$target and "
+			 "plt$target are there",
+			 err.text);
+}
+END_TEST
+
+START_TEST(data_in_the_text_is_no_code)
+{
+	/* lea rax, [rip+3]; jmp rax; and eight bytes of something */
+	static const uint8_t code[] = {0x48, 0x8d, 0x05, 0x02, 0,    0,	  0,
+				       0xff, 0xe0, 0xc3, 0xc3, 0xc3, 0xc3};
+	struct hark_err err;
+	struct survey *s;
+
+	ck_assert_int_eq(0,
+			 survey_of_bytes(code, 0x1000, sizeof code, &s, &err));
+	ck_assert_int_eq(
+	    0, survey_function(s, 0x1000, 0x1000 + sizeof code, &err));
+	ck_assert(survey_at(s, 0x1007) & SURVEY_START);
+	ck_assert(survey_at(s, 0x1009) & SURVEY_DATA);
+	for (uint64_t a = 0x1009; a < 0x1000 + sizeof code; a++)
+		ck_assert(!(survey_at(s, a) & SURVEY_START));
+	ck_assert_str_eq("no instruction is known to start there",
+			 form_refusal(s, 0x100a));
+	survey_free(s);
+}
+END_TEST
+
+static const struct site *expected;
+static unsigned met;
+
+static int meet(void *ctx, const struct site *s)
+{
+	(void)ctx;
+	ck_assert_uint_eq(expected[met].addr, s->addr);
+	ck_assert_int_eq(expected[met].kind, s->kind);
+	met++;
+	return 0;
+}
+
+START_TEST(returns_and_jumps_away_are_ends)
+{
+	/* endbr64; je other; jmp *rax; add rax, rdx; jmp *rax; ret
+	 * other: ret */
+	static const uint8_t code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x74,
+				       0x08, 0xff, 0xe0, 0x48, 0x01,
+				       0xd0, 0xff, 0xe0, 0xc3, 0xc3};
+	static const struct site want[] = {
+	    {0x1004, SITE_TAKEN}, {0x1006, SITE_JUMP}, {0x100d, SITE_RETURN}};
+	struct hark_err err;
+	struct survey *s;
+	struct body b;
+
+	ck_assert_int_eq(0,
+			 survey_of_bytes(code, 0x1000, sizeof code, &s, &err));
+	ck_assert_int_eq(0, survey_function(s, 0x100e, 0x100f, &err));
+	ck_assert_int_eq(0, survey_function(s, 0x1000, 0x100e, &err));
+	b = (struct body){.survey = s, .start = 0x1000, .end = 0x100e};
+	ck_assert_uint_eq(0x1004, body_entry(&b));
+	expected = want;
+	met = 0;
+	ck_assert_int_eq(0, body_ends(&b, meet, NULL));
+	ck_assert_uint_eq(3, met);
+	survey_free(s);
+}
+END_TEST
+
+START_TEST(gaps_keep_a_distance_from_what_grows)
+{
+	static const char maps[] =
+	    "555555554000-555555556000 r-xp 00000000 08:01 1 /bin/a\n"
+	    "555555700000-555555800000 rw-p 00000000 00:00 0 [heap]\n"
+	    "7ffff7dd0000-7ffff7df0000 r-xp 00000000 08:01 2 /lib/b\n";
+	struct room_want w = {.next = 0x555555556000, .len = 16};
+	struct hark_err err;
+	struct room *r;
+	uint64_t at = 0;
+
+	ck_assert_int_eq(0, space_of_maps(maps, &r, &err));
+	ck_assert(room_take(r, &w, &at, &err));
+	ck_assert(at < 0x555555554000 - (1 << 20) ||
+		  at >= 0x555555800000 + (1 << 26));
+	/* One byte fixed: -0x34 << 24. */
+	w.kind[3] = ROOM_FIXED;
+	w.value[3] = 0xcc;
+	ck_assert(room_take(r, &w, &at, &err));
+	ck_assert_uint_eq(0xcc, (at - w.next) >> 24 & 0xff);
+	room_free(r);
+}
+END_TEST
+
+/* -- Real libraries -- */
+
+static double share_of(struct modules *m, const char *what)
+{
+	size_t jumps = 0, all;
+	struct hark_err err = {0};
+	struct description d;
+	struct listing *l;
+	struct probe p;
+
+	ck_assert_int_eq(0, description_parse(what, &d, &err));
+	ck_assert_int_eq(0, listing_new(m, getpid(), &l, &err));
+	ck_assert_msg(listing_add(l, &d, &err) == 0, "%s", err.text);
+	ck_assert_msg(listing_make(l, &err) == 0, "%s", err.text);
+	all = listing_count(l);
+	for (size_t i = 0; i < all; i++) {
+		listing_get(l, i, &p);
+		jumps += p.patch != NULL && p.patch->form != FORM_T;
+	}
+	listing_free(l);
+	return (double)jumps / (double)all;
+}
+
+START_TEST(nearly_all_of_a_library_takes_a_jump)
+{
+	struct hark_err err = {0};
+	struct image *im;
+	struct modules *m;
+
+	ck_assert_int_eq(0, image_new(&im, &err));
+	ck_assert_int_eq(0, modules_of_pid(im, getpid(), &m, &err));
+	ck_assert_double_ge(share_of(m, "libc:*:entry"), 0.97);
+	ck_assert_double_ge(share_of(m, "libc:*:return"), 0.97);
+	modules_free(m);
+	image_free(im);
+}
+END_TEST
+
+Suite *probe_names_suite(void)
+{
+	Suite *s = suite_create("probe_names");
+	TCase *t = tcase_create("names");
+
+	tcase_add_test(t, leading_fields_may_be_left_out);
+	tcase_add_test(t, bad_descriptions_are_refused);
+	tcase_add_test(t, data_in_the_text_is_no_code);
+	tcase_add_test(t, returns_and_jumps_away_are_ends);
+	tcase_add_test(t, gaps_keep_a_distance_from_what_grows);
+	tcase_add_test(t, nearly_all_of_a_library_takes_a_jump);
+	suite_add_tcase(s, t);
+	return s;
+}

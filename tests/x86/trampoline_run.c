@@ -1,0 +1,301 @@
+/* tests/x86/trampoline_run.c - does a probe leave the program as it was?
+ *
+ *   trampoline-run [-n CASES] [-s SEED] [-k KIND]
+ *
+ * Each case (one instruction, one machine state) is executed in place, and
+ * then from a trampoline whose handler spoils all that a handler may. The
+ * handler must have seen the program's registers, once; registers, flags,
+ * vector state, memory, signal and pc must be the same afterwards, and the
+ * stack from the red zone up. Half of the runs are single-stepped, and at
+ * every step within the trampoline the state that trampoline_native() says
+ * must be the one before or after the instruction.
+ *
+ * Speaks TAP, one claim a kind. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cases.h"
+#include "machine.h"
+#include "probe/trampoline.h"
+
+enum { ROOM = 1024, REDZONE = 128, COOKIE = 0x1234 };
+
+struct run {
+	const struct kase *k;
+	struct trampoline info;
+	uint64_t slot; /* where the trampoline is */
+	const struct machine *home;
+	int stepped;
+	const char *wrong; /* the first thing that differs */
+};
+
+static struct {
+	unsigned long cases, runs, steps, refused, passed_over, failed;
+} sum;
+
+/* -- The handler -- */
+
+static struct {
+	struct probe_frame frame;
+	uint64_t cookie, aligned, calls;
+} seen;
+
+__attribute__((target("general-regs-only"), used)) static void
+look(const struct probe_frame *frame, uint64_t cookie, uint64_t rsp)
+{
+	const uint64_t *from = (const uint64_t *)frame;
+	uint64_t *to = (uint64_t *)&seen.frame;
+
+	for (unsigned i = 0; i < sizeof *frame / 8; i++)
+		to[i] = from[i];
+	seen.cookie = cookie;
+	seen.aligned = (rsp & 15) == 8;
+	seen.calls++;
+}
+
+/* Spoils every register that a C function may, and the flags. */
+void spoil(void);
+__asm__(".text\n"
+	"spoil:\n"
+	"	mov %rsp, %rdx\n"
+	"	call look\n"
+	"	mov $-1, %rax\n"
+	"	mov %rax, %rcx\n"
+	"	mov %rax, %rdx\n"
+	"	mov %rax, %rsi\n"
+	"	mov %rax, %rdi\n"
+	"	mov %rax, %r8\n"
+	"	mov %rax, %r9\n"
+	"	mov %rax, %r10\n"
+	"	mov %rax, %r11\n"
+	"	add $1, %al\n"
+	"	ret\n");
+
+static const char *handler_differs(const struct run *r)
+{
+	const struct machine *in = &r->k->in;
+
+	if (seen.calls != 1)
+		return "how often the handler was called";
+	if (memcmp(seen.frame.gpr, in->gpr, sizeof in->gpr) != 0)
+		return "what the handler saw";
+	if (seen.frame.pc != r->k->from || seen.cookie != COOKIE)
+		return "where the handler was";
+	return seen.aligned ? NULL : "the alignment of the stack";
+}
+
+/* -- Comparing -- */
+
+/* Below the red zone the stack is the handler's. */
+static const char *stack_differs(const struct run *r, const uint8_t *home)
+{
+	uint64_t from = r->k->in.gpr[X86_RSP] - REDZONE - r->k->world->stack;
+	const uint8_t *now = (const uint8_t *)r->k->world->stack;
+
+	return memcmp(now + from, home + from, PAGE - from) ? "stack" : NULL;
+}
+
+static int translate(const struct run *r, struct machine *m)
+{
+	uint64_t offset = m->pc - r->slot;
+
+	if (offset >= r->info.len)
+		return 0;
+	return trampoline_native(&r->info, (unsigned)offset, m->gpr, &m->flags,
+				 &m->pc);
+}
+
+static const char *state_differs(const struct run *r, struct machine *m)
+{
+	if (translate(r, m) < 0)
+		return "no point at the pc";
+	if (m->pc != r->home->pc)
+		return "pc";
+	m->flags &= MACHINE_FLAGS;
+	return machine_differs(m, r->home);
+}
+
+static void on_step(void *ctx, const struct machine *now)
+{
+	struct run *r = ctx;
+	struct machine m = *now;
+	const struct machine *want;
+
+	if (now->pc - r->slot >= r->info.len || r->wrong)
+		return; /* in the handler, or on its way to the int3 */
+	sum.steps++;
+	if (translate(r, &m) < 0) {
+		r->wrong = "no point at a step";
+		return;
+	}
+	want = m.pc == r->k->from ? &r->k->in : r->home;
+	if (m.pc != want->pc)
+		r->wrong = "pc at a step";
+	else if (memcmp(m.gpr, want->gpr, sizeof m.gpr) != 0)
+		r->wrong = "a register at a step";
+	else if ((m.flags & MACHINE_FLAGS) != (want->flags & MACHINE_FLAGS))
+		r->wrong = "flags at a step";
+}
+
+/* -- One case -- */
+
+static int can_step(const struct kase *k)
+{
+	const struct x86_insn *i = &k->insn;
+
+	return !(i->row->attr & X86_A_STRING) && i->row->flow != X86_SYSCALL &&
+	       i->row->special != X86_PUSHF && i->row->special != X86_POPF;
+}
+
+/* The handler needs a stack; an operand on what the trampoline writes, or a
+ * call whose operand its own push hits, is not this test's affair. */
+static int is_fit(const struct kase *k)
+{
+	uint64_t depth = k->in.gpr[X86_RSP] - k->world->stack;
+
+	return depth >= ROOM && depth < PAGE;
+}
+
+static void put_text(const struct kase *k, int there)
+{
+	uint8_t *at = k->world->text_rw + (k->from - k->world->text);
+
+	if (there)
+		memcpy(at, k->code, k->insn.len);
+	else
+		memset(at, 0xcc, k->insn.len);
+}
+
+static enum x86_move build(struct run *r)
+{
+	static const uint8_t off[1] = {0};
+	const struct kase *k = r->k;
+	unsigned offset = random_below(PAGE - ROOM);
+	uint8_t *at = k->world->near_rw + offset;
+	struct x86_buf out = {at, at, at + ROOM, k->world->near + offset, 0};
+	struct trampoline_want want = {.bytes = k->code,
+				       .at = k->from,
+				       .window = k->insn.len,
+				       .n = 1,
+				       .off = off,
+				       .probed = 1,
+				       .handler = (uint64_t)(uintptr_t)spoil,
+				       .cookie = {COOKIE}};
+
+	want.flags[0] = k->in.flags & X86_DF || random_below(4) == 0
+			    ? TRAMPOLINE_ALL
+			    : TRAMPOLINE_STATUS;
+	memset(k->world->near_rw, 0xcc, PAGE);
+	r->slot = out.pc;
+	return trampoline_build(&want, &out, &r->info);
+}
+
+static void run_probed(struct run *r, const uint8_t *data, const uint8_t *stack)
+{
+	struct machine in = r->k->in, out;
+
+	if (build(r) != X86_MOVE_OK ||
+	    r->info.moved[0].notes & X86_MOVED_APART) {
+		sum.refused++;
+		return;
+	}
+	sum.runs++;
+	world_load(r->k);
+	memset(&seen, 0, sizeof seen);
+	in.pc = r->slot;
+	machine_run(&in, &out, r->stepped ? on_step : NULL, r);
+	if (!r->wrong)
+		r->wrong = handler_differs(r);
+	if (!r->wrong)
+		r->wrong = state_differs(r, &out);
+	if (!r->wrong && memcmp((void *)r->k->world->data, data, PAGE) != 0)
+		r->wrong = "data";
+	if (!r->wrong && r->home->sig == SIGTRAP)
+		r->wrong = stack_differs(r, stack);
+}
+
+static int run_case(const struct kase *k, const char *kind, unsigned long n)
+{
+	static uint8_t data[PAGE], stack[PAGE];
+	struct machine home;
+	struct run r = {.k = k, .home = &home, .stepped = n & 1 && can_step(k)};
+
+	sum.cases++;
+	if (!is_fit(k)) {
+		sum.passed_over++;
+		return 0;
+	}
+	put_text(k, 1);
+	world_load(k);
+	machine_run(&k->in, &home, NULL, NULL);
+	memcpy(data, (const void *)k->world->data, PAGE);
+	memcpy(stack, (const void *)k->world->stack, PAGE);
+	run_probed(&r, data, stack);
+	put_text(k, 0);
+	if (!r.wrong)
+		return 0;
+	printf("# %s, case %lu%s: %s differs; code", kind, n,
+	       r.stepped ? ", stepped" : "", r.wrong);
+	for (unsigned i = 0; i < k->insn.len; i++)
+		printf(" %02x", k->code[i]);
+	puts("");
+	return -1;
+}
+
+static void run_kind(const struct kind *kind, unsigned number,
+		     unsigned long cases, uint64_t seed)
+{
+	static struct kase k;
+	unsigned long failed = 0;
+
+	memset(&sum, 0, sizeof sum);
+	random_seed(seed * 1000 + number);
+	for (unsigned long n = 0; n < cases && failed < 10; n++) {
+		case_make(&k, kind);
+		failed += run_case(&k, kind->name, n) < 0;
+	}
+	if (sum.runs == 0 && sum.refused == 0)
+		failed++; /* nothing was shown */
+	printf("%s %u - %s: %lu cases, %lu probed runs and %lu steps are as at "
+	       "home\n",
+	       failed ? "not ok" : "ok", number + 1, kind->name, sum.cases,
+	       sum.runs, sum.steps);
+	printf("# %lu refused, %lu without a stack\n", sum.refused,
+	       sum.passed_over);
+	fflush(stdout);
+	if (failed)
+		sum.failed = 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long cases = 300;
+	uint64_t seed = 1;
+	const char *only = NULL;
+	unsigned failed = 0;
+	int c;
+
+	while ((c = getopt(argc, argv, "n:s:k:")) != -1) {
+		if (c == 'n')
+			cases = strtoul(optarg, NULL, 0);
+		else if (c == 's')
+			seed = strtoul(optarg, NULL, 0);
+		else if (c == 'k')
+			only = optarg;
+		else
+			return 2;
+	}
+	worlds_init();
+	machine_init();
+	printf("1..%u\n# seed %lu\n", n_kinds, seed);
+	for (unsigned i = 0; i < n_kinds; i++) {
+		if (only && strcmp(only, kinds[i].name) != 0)
+			continue;
+		run_kind(&kinds[i], i, cases, seed);
+		failed += sum.failed != 0;
+	}
+	return failed != 0;
+}
