@@ -33,7 +33,7 @@ static void put_hex(struct json *j, const char *key, const uint8_t *bytes,
 {
 	char text[2 * FORM_BYTES + 1] = "";
 
-	for (unsigned i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
 	json_text(j, key, text);
 }

@@ -71,7 +71,7 @@ static int run_to(pid_t pid, uint64_t entry, struct hark_err *err)
 
 static int hold_at_entry(pid_t pid, struct hark_err *err)
 {
-	uint64_t entry;
+	uint64_t entry = 0;
 	long word;
 
 	if (entry_of(pid, &entry, err) < 0)

@@ -16,7 +16,7 @@
  *
  *	add rsp, 0x98	e9 d0 d1 d2 d3 00 00
  *	ret		cc			reached by the copy, as a rule
-*/
+ */
 #include "probe/form.h"
 
 #include "x86/relocate.h"

@@ -55,7 +55,7 @@ void listing_free(struct listing *l)
 {
 	if (l == NULL)
 		return;
-	for (size_t i = 0; i < l->n_areas; i++) {
+	for (size_t i = 0; l->area != NULL && i < l->n_areas; i++) {
 		plan_free(l->area[i].plan);
 		survey_free(l->area[i].survey);
 	}

@@ -73,7 +73,7 @@ static int push(struct plan *p, const struct patch *what, struct hark_err *err)
 {
 	struct patch *more;
 
-	if (p->n == p->room) {
+	if (p->patch == NULL || p->n == p->room) {
 		size_t room = p->room ? p->room * 2 : 64;
 
 		more = realloc(p->patch, room * sizeof *more);

@@ -243,25 +243,29 @@ static bool is_open(const struct search *s, uint64_t lo, uint64_t span)
 	return first_free(s->r, lo, lo + span, s->w->len);
 }
 
-/* Chooses bytes from this one down; rel has those above. */
-static bool choose(struct search *s, unsigned byte, uint32_t rel)
+/* Chooses byte by byte, the highest first: rel[k] has bytes k and above. */
+static bool choose(struct search *s)
 {
-	int value;
+	unsigned nth[4] = {0}, byte = 3;
+	uint32_t rel[5] = {0};
 
-	for (unsigned nth = 0; (value = value_of(s->w, byte, nth)) >= 0;
-	     nth++) {
-		uint32_t with = rel | (uint32_t)value << 8 * byte;
-		uint64_t lo = s->w->next + (uint64_t)(int64_t)(int32_t)with;
-		uint64_t span = 1ull << 8 * byte;
+	while (byte < 4) {
+		int value = value_of(s->w, byte, nth[byte]++);
+		uint64_t lo;
 
-		if (!is_open(s, lo, span))
+		if (value < 0) {
+			byte++;
 			continue;
-		if (byte > 0 && choose(s, byte - 1, with))
-			return true;
+		}
+		rel[byte] = rel[byte + 1] | (uint32_t)value << 8 * byte;
+		lo = s->w->next + (uint64_t)(int64_t)(int32_t)rel[byte];
+		if (!is_open(s, lo, 1ull << 8 * byte))
+			continue;
 		if (byte == 0) {
 			s->found = lo;
 			return true;
 		}
+		nth[--byte] = 0;
 	}
 	return false;
 }
@@ -280,7 +284,7 @@ bool room_take(struct room *r, const struct room_want *want, uint64_t *out,
 	struct search s = {.r = r, .w = want};
 
 	if (has_conditions(want)) {
-		if (!choose(&s, 3, 0))
+		if (!choose(&s))
 			return false;
 	} else if (!find_any(r, want, &s.found)) {
 		return false;

@@ -7,7 +7,6 @@
 #include "probe/space.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +30,19 @@ static bool has_word(const char *line, size_t len, const char *word)
 	return len >= n && memcmp(line + len - n, word, n) == 0;
 }
 
+/* START-END at the begin of a line. */
+static bool read_range(const char *line, uint64_t *lo, uint64_t *hi)
+{
+	char *end;
+
+	*lo = strtoull(line, &end, 16);
+	if (end == line || *end != '-')
+		return false;
+	line = end + 1;
+	*hi = strtoull(line, &end, 16);
+	return end != line && *end == ' ';
+}
+
 int space_of_maps(const char *text, struct room **out, struct hark_err *err)
 {
 	uint64_t end = lowest, after = 0, lo, hi;
@@ -40,8 +52,8 @@ int space_of_maps(const char *text, struct room **out, struct hark_err *err)
 	while (rc == 0 && *text != '\0') {
 		size_t len = strcspn(text, "\n");
 
-		if (sscanf(text, "%" SCNx64 "-%" SCNx64, &lo, &hi) == 2 &&
-		    lo >= end && lo < hi && lo < highest) {
+		if (read_range(text, &lo, &hi) && lo >= end && lo < hi &&
+		    lo < highest) {
 			rc = add_gap(r, end, lo, after,
 				     has_word(text, len, "[stack]") ? GROWTH
 								    : MARGIN,

@@ -284,8 +284,18 @@ void survey_padding(struct survey *s)
 
 /* -- The whole -- */
 
-int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
-		    struct survey **out, struct hark_err *err)
+void survey_free(struct survey *s)
+{
+	if (s == NULL)
+		return;
+	free(s->bytes);
+	free(s->facts);
+	free(s);
+}
+
+/* With room for bytes; NULL with err. */
+static struct survey *survey_new(uint64_t start, uint64_t len,
+				 struct hark_err *err)
 {
 	struct survey *s = calloc(1, sizeof *s);
 
@@ -297,21 +307,22 @@ int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
 	}
 	if (s == NULL || s->bytes == NULL || s->facts == NULL) {
 		survey_free(s);
-		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+		err_set(err, HARK_ENOMEM, 0, "out of memory");
+		return NULL;
 	}
-	if (bytes != NULL)
-		memcpy(s->bytes, bytes, len);
-	*out = s;
-	return 0;
+	return s;
 }
 
-void survey_free(struct survey *s)
+int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
+		    struct survey **out, struct hark_err *err)
 {
+	struct survey *s = survey_new(start, len, err);
+
 	if (s == NULL)
-		return;
-	free(s->bytes);
-	free(s->facts);
-	free(s);
+		return -1;
+	memcpy(s->bytes, bytes, len);
+	*out = s;
+	return 0;
 }
 
 static size_t read_file(void *ctx, uint64_t addr, void *out, size_t len)
@@ -372,14 +383,15 @@ static int look_at(void *ctx, const struct symbol *y)
 int survey_of_file(struct image_file *f, struct survey **out,
 		   struct hark_err *err)
 {
-	struct survey *s = NULL;
+	struct survey *s;
 	struct tour tour = {.err = err};
 	uint64_t low, high;
 
 	if (!image_file_code_span(f, &low, &high) || high - low > 1u << 30)
 		return err_set(err, HARK_EINPUT, 0, "%s: no code in it",
 			       image_file_path(f));
-	if (survey_of_bytes(NULL, low, high - low, &s, err) < 0)
+	s = survey_new(low, high - low, err);
+	if (s == NULL)
 		return -1;
 	s->read = read_file;
 	s->ctx = f;
