@@ -15,6 +15,7 @@
 static const char *const provider_names[] = {
     [PROVIDER_PID] = "pid",
     [PROVIDER_PLT] = "plt",
+    [PROVIDER_USDT] = "usdt",
 };
 
 struct totals {
@@ -71,6 +72,11 @@ static void print_json(size_t id, const struct probe *p)
 	json_text(&j, "form", form_name(form_of(p)));
 	json_number(&j, "address", p->addr);
 	json_number(&j, "offset", p->offset);
+	if (p->usdt_provider != NULL) {
+		json_text(&j, "usdt_provider", p->usdt_provider);
+		json_text(&j, "arguments", p->usdt_args);
+		json_number(&j, "semaphore", p->semaphore);
+	}
 	if (p->patch != NULL)
 		put_patch(&j, p);
 	else

@@ -9,8 +9,10 @@
 
 struct one {
 	enum provider provider;
-	struct named named; /* .name is not used */
-	char name[20];
+	struct named named;		       /* .name is not used */
+	const char *usdt_provider, *usdt_args; /* borrowed from the file */
+	uint64_t semaphore;		       /* link-time; 0: none */
+	char name[64];
 	size_t area;
 };
 
@@ -118,6 +120,12 @@ static int add_one(void *ctx, const struct named *n)
 		return err_set(l->err, HARK_ENOMEM, 0, "out of memory");
 	*o = (struct one){.provider = l->provider, .named = *n, .area = area};
 	o->named.name = NULL;
+	o->named.usdt = NULL;
+	if (n->usdt != NULL) {
+		o->usdt_provider = n->usdt->provider;
+		o->usdt_args = n->usdt->text;
+		o->semaphore = n->usdt->semaphore;
+	}
 	fmt_text(o->name, sizeof o->name, "%s", n->name);
 	return plan_add(l->area[area].plan, n->site.addr, l->err);
 }
@@ -164,7 +172,12 @@ void listing_get(const struct listing *l, size_t i, struct probe *out)
 			      .name = o->name,
 			      .offset = addr - f->addr,
 			      .addr = addr + a->module->bias,
-			      .kind = o->named.site.kind};
+			      .kind = o->named.site.kind,
+			      .usdt_provider = o->usdt_provider,
+			      .usdt_args = o->usdt_args,
+			      .semaphore = o->semaphore};
+	if (out->semaphore != 0)
+		out->semaphore += a->module->bias;
 	out->patch = plan_find(a->plan, addr, &out->insn);
 	if (out->patch == NULL)
 		out->refusal = form_refusal(a->survey, addr);

@@ -34,6 +34,9 @@ struct probe {
 	const struct patch *patch; /* borrowed; NULL: cannot be probed */
 	unsigned insn;		   /* which of its instructions */
 	const char *refusal;	   /* why not; else NULL */
+	/* Of what the programmer put there; else NULL and 0. */
+	const char *usdt_provider, *usdt_args; /* borrowed */
+	uint64_t semaphore;		       /* at run time */
 };
 
 size_t listing_count(const struct listing *l);

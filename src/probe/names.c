@@ -35,6 +35,7 @@ static int set_provider(struct description *d, const char *word,
 	static const char *const words[][2] = {
 	    [PROVIDER_PID] = {"pid$target", "pid*"},
 	    [PROVIDER_PLT] = {"plt$target", "plt*"},
+	    [PROVIDER_USDT] = {"usdt$target", "usdt*"},
 	};
 
 	if (*word == '\0')
@@ -46,8 +47,8 @@ static int set_provider(struct description *d, const char *word,
 			return 0;
 		}
 	return err_set(err, HARK_EINPUT, 0,
-		       "unknown provider '%s': pid$target and plt$target are "
-		       "there",
+		       "unknown provider '%s': there are pid$target, "
+		       "plt$target and usdt$target",
 		       word);
 }
 
@@ -220,6 +221,57 @@ static int visit_line(struct tour *t)
 	return rc < 0 ? 0 : rc; /* no such line here: elsewhere, perhaps */
 }
 
+/* -- What the programmer put there -- */
+
+/* Names as DTrace writes them have a dash for two underlines. */
+static bool dashed_match(const char *pattern, const char *name)
+{
+	char dashed[256];
+	size_t n = 0;
+
+	for (; *name != '\0' && n + 1 < sizeof dashed; name++) {
+		if (name[0] == '_' && name[1] == '_') {
+			dashed[n++] = '-';
+			name++;
+		} else {
+			dashed[n++] = *name;
+		}
+	}
+	dashed[n] = '\0';
+	return fnmatch(pattern, dashed, 0) == 0;
+}
+
+static bool is_wanted(const struct tour *t, const struct usdt *u)
+{
+	const struct description *d = t->d;
+
+	if (*d->module != '\0' && fnmatch(d->module, u->provider, 0) != 0 &&
+	    !module_matches(t->module, d->module))
+		return false;
+	if (*d->function != '\0' &&
+	    fnmatch(d->function, t->function.name, 0) != 0)
+		return false;
+	return *d->name == '\0' || fnmatch(d->name, u->name, 0) == 0 ||
+	       dashed_match(d->name, u->name);
+}
+
+static int visit_usdt(void *ctx, const struct usdt *u)
+{
+	struct tour *t = ctx;
+	struct named n = {.module = t->module,
+			  .site = {u->addr, SITE_INSIDE},
+			  .name = u->name,
+			  .usdt = u};
+
+	if (symbols_function(t->module->file, u->addr, &t->function, NULL) <
+		0 ||
+	    !is_wanted(t, u))
+		return 0;
+	t->found++;
+	n.function = t->function;
+	return t->t->visit(t->t->ctx, &n);
+}
+
 static int visit_module(struct tour *t)
 {
 	char linked[DESCRIPTION_MAX + 8];
@@ -230,6 +282,8 @@ static int visit_module(struct tour *t)
 	t->survey = t->t->survey(t->t->ctx, t->module, t->err);
 	if (t->survey == NULL)
 		return -1;
+	if (t->d->provider == PROVIDER_USDT)
+		return usdt_each(t->module->file, visit_usdt, t, t->err);
 	if (t->d->provider == PROVIDER_PLT && pattern != NULL) {
 		fmt_text(linked, sizeof linked, "%s@plt", pattern);
 		pattern = linked;
@@ -243,7 +297,8 @@ static int visit_module(struct tour *t)
 static bool is_asked(const struct tour *t, const struct module *m)
 {
 	return m->file != NULL && m->kind != MODULE_VDSO &&
-	       (*t->d->module == '\0' || module_matches(m, t->d->module));
+	       (*t->d->module == '\0' || t->d->provider == PROVIDER_USDT ||
+		module_matches(m, t->d->module));
 }
 
 /* -- What was meant, perhaps -- */
@@ -315,6 +370,10 @@ static int none_found(const struct tour *t, size_t modules)
 	if (modules == 0)
 		return err_set(t->err, HARK_ENOENT, 0, "no module matches '%s'",
 			       t->d->module);
+	if (t->d->provider == PROVIDER_USDT)
+		return err_set(t->err, HARK_ENOENT, 0,
+			       "no probe of the program's own matches '%s:%s'",
+			       t->d->module, t->d->name);
 	if (t->functions > 0)
 		return err_set(t->err, HARK_ENOENT, 0, "%s:%s: %s",
 			       t->d->function, t->d->name,

@@ -10,6 +10,10 @@
  *	plt$target:MODULE:FUNCTION:entry	calls out of MODULE, in its
  *						linkage table
  *
+ *	usdt$target:MODULE::NAME		a probe that the programmer put
+ *						there; MODULE may be its
+ *						provider; - in NAME is __
+ *
  * Fields may be patterns of * ? []; an empty one is any; leading ones may be
  * left out. A name left empty is entry and return. Hosted. */
 #ifndef PROBE_NAMES_H
@@ -17,9 +21,10 @@
 
 #include "image/modules.h"
 #include "image/symbols.h"
+#include "image/usdt.h"
 #include "probe/body.h"
 
-enum provider { PROVIDER_PID, PROVIDER_PLT };
+enum provider { PROVIDER_PID, PROVIDER_PLT, PROVIDER_USDT };
 
 enum { DESCRIPTION_MAX = 1024 };
 
@@ -39,7 +44,8 @@ struct named {
 	const struct module *module; /* borrowed from the modules */
 	struct symbol function;	     /* link-time addresses */
 	struct site site;
-	const char *name; /* "entry", "return" or an offset; for the visit */
+	const char *name; /* "entry", "return", an offset, or the usdt's */
+	const struct usdt *usdt; /* or NULL; it and .name: for the visit */
 };
 
 /* The survey of a module, or NULL with err: whoever asks keeps them. */

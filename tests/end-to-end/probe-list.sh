@@ -4,7 +4,7 @@
 # real libraries takes a jump; and that nothing was started or changed.
 . "$(dirname "$0")/lib.sh"
 
-plan 24
+plan 26
 
 cp "$ROOT/tests/end-to-end/probe_list_prog.c" prog.c
 gcc -g -O2 prog.c -o prog
@@ -81,6 +81,13 @@ cat >cxx.cc <<'EOF'
 int main() { std::cout << 1; }
 EOF
 g++ cxx.cc -o cxx
+try hark probe -l -n 'usdt$target:libstdcxx::' -- ./cxx
+is "all that readelf knows of the programmer's own" \
+	"$(grep -c ' usdt ' <<<"$out")" \
+	"$(ldd ./cxx | awk '/libstdc/ { print $3 }' |
+		xargs readelf -n | grep -c 'Provider: libstdcxx')"
+try hark probe -l --json -n 'usdt$target:libstdcxx::thr*' -- ./cxx
+like "with their arguments" "$out" '"arguments":"8@%'
 low=100
 for what in "libc ./prog" "libstdc++ ./cxx" "libsqlite3 sqlite3"; do
 	set -- $what

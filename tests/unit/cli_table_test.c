@@ -83,16 +83,21 @@ START_TEST(options_are_written_in_one_manner)
 }
 END_TEST
 
-/* Shells and roff take them as they are. */
+/* Shells and roff take them as they are; paragraphs and examples only roff,
+ * which knows no $. */
 START_TEST(texts_are_plain)
 {
 	const struct cli_row *r = table_tool();
 
 	for (; r->kind != CLI_END; r++) {
+		const char *odd = r->kind == CLI_TEXT || r->kind == CLI_EXAMPLE
+				      ? "\\`\""
+				      : "\\`$\"";
+
 		for (const char *t = r->text; t != NULL && *t != '\0'; t++) {
 			ck_assert_int_ge(*t, ' ');
 			ck_assert_int_le(*t, '~');
-			ck_assert(strchr("\\`$\"", *t) == NULL);
+			ck_assert(strchr(odd, *t) == NULL);
 		}
 	}
 }

@@ -38,8 +38,8 @@ START_TEST(bad_descriptions_are_refused)
 	ck_assert_int_eq(-1, description_parse("  { }", &d, &err));
 	ck_assert_int_eq(-1, description_parse("a:b:c:d:e", &d, &err));
 	ck_assert_int_eq(-1, description_parse("syscall:a:b:c", &d, &err));
-	ck_assert_str_eq("unknown provider 'syscall': pid$target and "
-			 "plt$target are there",
+	ck_assert_str_eq("unknown provider 'syscall': there are pid$target, "
+			 "plt$target and usdt$target",
 			 err.text);
 }
 END_TEST
