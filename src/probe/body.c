@@ -13,6 +13,8 @@ uint64_t body_entry(const struct body *b)
 
 static bool is_outside(const struct body *b, uint64_t addr)
 {
+	if (addr >= b->start && addr <= body_entry(b))
+		return true; /* in again */
 	if (addr >= b->start && addr < b->end)
 		return false;
 	return b->is_own == NULL || !b->is_own(b->ctx, addr);
@@ -25,7 +27,8 @@ static bool is_call_target(const struct body *b, uint64_t addr)
 {
 	uint8_t facts = survey_at(b->survey, addr);
 
-	return facts & SURVEY_ENTRY || !(facts & SURVEY_INSIDE);
+	return facts & SURVEY_ENTRY || !(facts & SURVEY_INSIDE) ||
+	       addr == body_entry(b);
 }
 
 /* A jump table is gone through with a sum (add table, %reg; jmp *%reg), or by

@@ -7,7 +7,8 @@
  *	ret
  *	jmp, jcc	out of the function, to where another one (or an entry
  *			of the linkage table) begins; to its own cold part is
- *			no end
+ *			no end; to its own entry is one (a call of itself at its
+ *			end, made a jump): that is entered once more
  *	jmp *		through memory at a fixed address, or through a register
  *			or memory that no jump table was seen to go through
  *
