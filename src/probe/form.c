@@ -63,6 +63,8 @@ const char *form_refusal(const struct survey *s, uint64_t addr)
 
 	if (!survey_insn(s, addr, &i))
 		return "no instruction is known to start there";
+	if (survey_is_inside(s, addr))
+		return "it is a part of another instruction";
 	how = try_move(s, addr, &i);
 	return how == X86_MOVE_OK ? NULL : x86_move_text(how);
 }
@@ -106,7 +108,7 @@ static bool chain_from(const struct survey *s, uint64_t start, uint64_t addr,
 	bool on = true;
 	int kind;
 
-	if (survey_at(s, start) & SURVEY_TAKEN)
+	if (survey_at(s, start) & SURVEY_TAKEN || survey_is_inside(s, start))
 		return false;
 	while (on && c.n < FORM_INSNS &&
 	       (c.end < FORM_LEN || start + c.end <= addr)) {
@@ -384,8 +386,10 @@ static bool choose_jump(const struct former *f, uint64_t addr, uint64_t lowest,
 int form_trap(const struct former *f, uint64_t addr, struct patch *out,
 	      struct hark_err *err)
 {
+	struct room_want w = {.next = addr + f->bias, .len = FORM_TRAMPOLINE};
 	const char *why = form_refusal(f->survey, addr);
 	struct x86_insn i;
+	uint64_t code;
 
 	if (why == NULL && survey_at(f->survey, addr) & SURVEY_TAKEN)
 		why = "another probe has changed it";
@@ -399,6 +403,8 @@ int form_trap(const struct former *f, uint64_t addr, struct patch *out,
 			      .probed = 1,
 			      .bytes = {0xcc},
 			      .old = {*survey_bytes(f->survey, addr)}};
+	if (f->room != NULL && room_take(f->room, &w, &code, err))
+		out->code = code;
 	take(f, out, true);
 	return 0;
 }

@@ -56,7 +56,8 @@ struct patch {
 	uint64_t at;  /* link-time address of the first byte */
 	uint64_t hop; /* J2: the padding, link-time; else 0 */
 	/* At run time: where the jump goes, and where the code is. The same,
-	 * unless only a slot was free there. 0 for a trap. */
+	 * unless only a slot was free there. Of a trap the first is 0; the
+	 * second, too, if there is no room near enough for a copy. */
 	uint64_t entry, code;
 	enum form form;
 	uint8_t len;		 /* bytes that change at .at */

@@ -8,7 +8,9 @@
  *
  * Jump tables as compilers write them for position-independent code (a table
  * of 32-bit distances from its own begin, whose address an lea takes) are read
- * as far as their entries stay within the function. */
+ * as far as their entries stay within the function. Where a table ends is not
+ * known, and what stands behind it may look like more of it: so its entries
+ * are targets, but no proof that an instruction starts there. */
 #include "probe/survey.h"
 
 #include "image/image.h"
@@ -62,6 +64,16 @@ bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out)
 {
 	return survey_at(s, addr) & SURVEY_START &&
 	       decode_in(s, addr, s->start + s->len, out);
+}
+
+bool survey_is_inside(const struct survey *s, uint64_t addr)
+{
+	struct x86_insn i;
+
+	for (unsigned k = 1; k < X86_MAX_LEN && addr - k >= s->start; k++)
+		if (survey_insn(s, addr - k, &i) && i.len > k)
+			return true;
+	return false;
 }
 
 /* -- Following -- */
@@ -159,18 +171,13 @@ static void read_table(struct walk *w, uint64_t table)
 		if (target < w->start || target >= w->end)
 			return;
 		mark(w->s, target, SURVEY_TARGET);
-		later(w, target);
 	}
 }
 
-static void follow_tables(struct walk *w)
+static void read_tables(struct walk *w)
 {
-	unsigned done = 0;
-
-	while (w->jumps_indirectly && done < w->n_tables) {
-		read_table(w, w->table[done++]);
-		follow_all(w);
-	}
+	for (unsigned k = 0; w->jumps_indirectly && k < w->n_tables; k++)
+		read_table(w, w->table[k]);
 }
 
 /* -- The rest -- */
@@ -232,9 +239,9 @@ int survey_function(struct survey *s, uint64_t start, uint64_t end,
 	mark(s, start, SURVEY_ENTRY);
 	follow(&w, start);
 	follow_all(&w);
-	follow_tables(&w);
 	sweep(&w);
 	follow_all(&w);
+	read_tables(&w);
 	free(w.todo);
 	if (w.failed)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");

@@ -72,6 +72,10 @@ static inline uint8_t survey_at(const struct survey *s, uint64_t addr)
 /* The instruction at an address; false if none is known to start there. */
 bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out);
 
+/* Does an instruction start before an address and end behind it? Code may be
+ * jumped into behind a prefix (lock), and then two share their bytes. */
+bool survey_is_inside(const struct survey *s, uint64_t addr);
+
 /* The bytes of an address in the code. */
 static inline const uint8_t *survey_bytes(const struct survey *s, uint64_t addr)
 {

@@ -66,6 +66,61 @@ START_TEST(data_in_the_text_is_no_code)
 }
 END_TEST
 
+START_TEST(what_is_behind_a_prefix_is_part_of_it)
+{
+	/* je +1; lock inc dword [rdi]; ret: the jump leads behind the lock */
+	static const uint8_t code[] = {0x74, 0x01, 0xf0, 0xff, 0x07, 0xc3};
+	struct hark_err err;
+	struct survey *s;
+
+	ck_assert_int_eq(0,
+			 survey_of_bytes(code, 0x1000, sizeof code, &s, &err));
+	ck_assert_int_eq(
+	    0, survey_function(s, 0x1000, 0x1000 + sizeof code, &err));
+	ck_assert(survey_at(s, 0x1002) & SURVEY_START);
+	ck_assert(survey_at(s, 0x1003) & SURVEY_START);
+	ck_assert_ptr_null(form_refusal(s, 0x1002));
+	ck_assert_str_eq("it is a part of another instruction",
+			 form_refusal(s, 0x1003));
+	survey_free(s);
+}
+END_TEST
+
+/* A table that is followed by something like it. */
+static size_t read_table(void *ctx, uint64_t addr, void *out, size_t len)
+{
+	static const int32_t entries[] = {-0xff1, -0xff0};
+
+	(void)ctx;
+	if (addr < 0x2000 || addr + len > 0x2000 + sizeof entries)
+		return 0;
+	memcpy(out, (const char *)entries + (addr - 0x2000), len);
+	return len;
+}
+
+START_TEST(beyond_a_jump_table_nothing_is_believed)
+{
+	/* lea rax, [rip+0xff9] (0x2000); add rax, rdx; jmp *rax; nop x 3;
+	 * mov eax, 0x01020304; ret: entries lead to it, and to its middle */
+	static const uint8_t code[] = {
+	    0x48, 0x8d, 0x05, 0xf9, 0x0f, 0, 0, 0x48, 0x01, 0xd0, 0xff,
+	    0xe0, 0x90, 0x90, 0x90, 0xb8, 4, 3, 2,    1,    0xc3};
+	struct hark_err err;
+	struct survey *s;
+
+	ck_assert_int_eq(0,
+			 survey_of_bytes(code, 0x1000, sizeof code, &s, &err));
+	s->read = read_table;
+	ck_assert_int_eq(
+	    0, survey_function(s, 0x1000, 0x1000 + sizeof code, &err));
+	ck_assert(survey_at(s, 0x100f) & SURVEY_START);
+	ck_assert(survey_at(s, 0x100f) & SURVEY_TARGET);
+	ck_assert(survey_at(s, 0x1010) & SURVEY_TARGET);
+	ck_assert(!(survey_at(s, 0x1010) & SURVEY_START));
+	survey_free(s);
+}
+END_TEST
+
 static const struct site *expected;
 static unsigned met;
 
@@ -175,6 +230,8 @@ Suite *probe_names_suite(void)
 	tcase_add_test(t, leading_fields_may_be_left_out);
 	tcase_add_test(t, bad_descriptions_are_refused);
 	tcase_add_test(t, data_in_the_text_is_no_code);
+	tcase_add_test(t, what_is_behind_a_prefix_is_part_of_it);
+	tcase_add_test(t, beyond_a_jump_table_nothing_is_believed);
 	tcase_add_test(t, returns_and_jumps_away_are_ends);
 	tcase_add_test(t, gaps_keep_a_distance_from_what_grows);
 	tcase_add_test(t, nearly_all_of_a_library_takes_a_jump);
