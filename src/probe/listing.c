@@ -25,8 +25,9 @@ struct area {
 
 struct listing {
 	struct modules *modules; /* borrowed */
-	struct room *room;	 /* owned */
-	struct area *area;	 /* owned */
+	int pid;
+	struct room *room; /* owned */
+	struct area *area; /* owned */
 	size_t n_areas;
 	struct one *one; /* owned */
 	size_t n, space;
@@ -42,8 +43,9 @@ int listing_new(struct modules *modules, int pid, struct listing **out,
 	if (l == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
 	l->modules = modules;
+	l->pid = pid;
 	l->area = calloc(modules_count(modules) + 1, sizeof *l->area);
-	if (l->area == NULL || space_of_pid(pid, &l->room, err) < 0) {
+	if (l->area == NULL || room_new(&l->room, err) < 0) {
 		if (l->area == NULL)
 			err_set(err, HARK_ENOMEM, 0, "out of memory");
 		listing_free(l);
@@ -145,6 +147,8 @@ int listing_add(struct listing *l, const struct description *d,
 
 int listing_make(struct listing *l, struct hark_err *err)
 {
+	if (space_of_pid(l->pid, l->room, err) < 0)
+		return -1;
 	for (size_t i = 0; i < l->n_areas; i++)
 		if (plan_make(l->area[i].plan, err) < 0)
 			return -1;

@@ -1,6 +1,6 @@
 /* probe/space.c - the gaps between the mappings of a process.
  *
- * A gap loses its first and last megabyte, so that a mapping beside it may
+ * A gap loses its first and last megabytes, so that a mapping beside it may
  * grow, and more behind the heap and before a stack. The kernel puts new
  * mappings wherever it likes: whoever takes an address must be ready to find
  * it gone. */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARGIN = 1 << 20, GROWTH = 1 << 26 };
+enum { MARGIN = 1 << 23, GROWTH = 1 << 26 };
 static const uint64_t lowest = 1 << 16, highest = 0x7ffffffff000;
 
 static int add_gap(struct room *r, uint64_t lo, uint64_t hi, uint64_t after,
@@ -43,11 +43,10 @@ static bool read_range(const char *line, uint64_t *lo, uint64_t *hi)
 	return end != line && *end == ' ';
 }
 
-int space_of_maps(const char *text, struct room **out, struct hark_err *err)
+int space_of_maps(const char *text, struct room *r, struct hark_err *err)
 {
 	uint64_t end = lowest, after = 0, lo, hi;
-	struct room *r = NULL;
-	int rc = room_new(&r, err);
+	int rc = 0;
 
 	while (rc == 0 && *text != '\0') {
 		size_t len = strcspn(text, "\n");
@@ -65,12 +64,7 @@ int space_of_maps(const char *text, struct room **out, struct hark_err *err)
 	}
 	if (rc == 0)
 		rc = add_gap(r, end, highest, after, MARGIN, err);
-	if (rc < 0) {
-		room_free(r);
-		return -1;
-	}
-	*out = r;
-	return 0;
+	return rc;
 }
 
 static char *read_all(FILE *f)
@@ -95,7 +89,7 @@ static char *read_all(FILE *f)
 	return NULL;
 }
 
-int space_of_pid(int pid, struct room **out, struct hark_err *err)
+int space_of_pid(int pid, struct room *r, struct hark_err *err)
 {
 	char path[64], *text;
 	FILE *f;
@@ -110,7 +104,7 @@ int space_of_pid(int pid, struct room **out, struct hark_err *err)
 	fclose(f);
 	if (text == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	rc = space_of_maps(text, out, err);
+	rc = space_of_maps(text, r, err);
 	free(text);
 	return rc;
 }

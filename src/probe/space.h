@@ -4,9 +4,10 @@
 
 #include "probe/room.h"
 
-/* What no mapping of the process has, with some distance from what grows. */
-int space_of_pid(int pid, struct room **out, struct hark_err *err);
+/* Adds what no mapping of the process has, with some distance from what grows,
+ * to an empty room. */
+int space_of_pid(int pid, struct room *r, struct hark_err *err);
 /* The same of the text of its /proc/PID/maps. */
-int space_of_maps(const char *text, struct room **out, struct hark_err *err);
+int space_of_maps(const char *text, struct room *r, struct hark_err *err);
 
 #endif

@@ -20,10 +20,13 @@
 enum { PAGE = 4096, ENTRY = 1, RETURN = 2, CALLS = 5 };
 
 static struct listing *list;
-static struct trampoline *built; /* one a patch, in the order of first sight */
-static const struct patch **patches;
-static uint64_t *code_at, (*cookies)[TRAMPOLINE_INSNS];
-static unsigned *taken; /* bit k: only if instruction k jumps */
+enum { PATCHES = 16384 };
+
+/* Not from malloc, which might put them where patches will lead. */
+static struct trampoline built[PATCHES]; /* one a patch */
+static const struct patch *patches[PATCHES];
+static uint64_t code_at[PATCHES], cookies[PATCHES][TRAMPOLINE_INSNS];
+static unsigned taken[PATCHES]; /* bit k: only if instruction k jumps */
 static size_t n_patches;
 static uint64_t bias;
 static volatile uint64_t entered, left, execs, traps;
@@ -110,7 +113,8 @@ static void collect(void)
 	size_t n = listing_count(list), kept = 0;
 	struct probe p;
 
-	patches = calloc(n, sizeof *patches);
+	ck_assert_uint_le(n, PATCHES);
+
 	for (size_t i = 0; i < n; i++) {
 		listing_get(list, i, &p);
 		ck_assert_ptr_nonnull(p.patch);
@@ -121,10 +125,6 @@ static void collect(void)
 		if (i == 0 || patches[i] != patches[i - 1])
 			patches[kept++] = patches[i];
 	n_patches = kept;
-	built = calloc(n_patches, sizeof *built);
-	code_at = calloc(n_patches, sizeof *code_at);
-	cookies = calloc(n_patches, sizeof *cookies);
-	taken = calloc(n_patches, sizeof *taken);
 	for (size_t i = 0; i < n; i++) {
 		const struct patch **at;
 
@@ -249,11 +249,6 @@ START_TEST(every_entry_and_return_of_a_library_at_once)
 	listing_free(list);
 	modules_free(m);
 	image_free(im);
-	free(patches);
-	free(built);
-	free(code_at);
-	free(cookies);
-	free(taken);
 }
 END_TEST
 
