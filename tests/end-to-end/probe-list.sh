@@ -64,6 +64,11 @@ try hark probe -l --json -n 'a.out:twice:entry' -- ./prog
 like "JSON has the bytes" "$out" '"form":"J[5WP2]".*"new":"(e9|eb)'
 sleep 60 &
 pid=$!
+# Until it sleeps (clock_nanosleep), it is still being loaded.
+for _ in $(seq 200); do
+	grep -q '^230 ' /proc/$pid/syscall && break
+	sleep 0.02
+done
 before=$(cat /proc/$pid/maps)
 try hark probe -l -n 'libc:nanosleep:entry' -p $pid
 like "a running process can be looked at" "$out" ' libc.so.6 +.*nanosleep '
