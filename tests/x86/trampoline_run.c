@@ -155,13 +155,31 @@ static int can_step(const struct kase *k)
 	       i->row->special != X86_PUSHF && i->row->special != X86_POPF;
 }
 
-/* The handler needs a stack; an operand on what the trampoline writes, or a
- * call whose operand its own push hits, is not this test's affair. */
+static uint64_t operand_of(const struct kase *k)
+{
+	const struct x86_insn *i = &k->insn;
+	uint64_t at = (uint64_t)i->disp;
+
+	if (i->base == X86_RIP)
+		at += k->from + i->len;
+	if (i->base < 16)
+		at += k->in.gpr[i->base];
+	if (i->index < 16)
+		at += k->in.gpr[i->index] << i->scale;
+	if (i->prefixes & X86_P_67)
+		at = (uint32_t)at;
+	return i->seg == X86_GS ? at + k->world->data : at;
+}
+
+/* The handler needs a stack, and an operand below the red zone is nobody's:
+ * what a handler (or a signal) left there differs. */
 static int is_fit(const struct kase *k)
 {
 	uint64_t depth = k->in.gpr[X86_RSP] - k->world->stack;
+	uint64_t operand = operand_of(k) - k->world->stack;
 
-	return depth >= ROOM && depth < PAGE;
+	return depth >= ROOM && depth < PAGE &&
+	       !(k->insn.is_mem && operand < depth - REDZONE);
 }
 
 static void put_text(const struct kase *k, int there)
