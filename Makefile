@@ -62,12 +62,14 @@ WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 
 PURE_DIRS   := base x86 wire
 INSIDE_DIRS := $(PURE_DIRS) inside engine
-HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight probe \
+HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight script probe \
 	profile context present gdb ask cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
-# Of the engine all but replay goes into the target; of recording, what collects.
+# Of the engine all but replay goes into the target; of recording, what collects;
+# of probes, what runs scripts.
 INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
-	$(wildcard src/record/collect*.c)
+	$(wildcard src/record/collect*.c src/script/machine*.c) \
+	src/script/verify.c src/script/aggregate.c
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
 	$(wildcard src/inside/*.S src/engine/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)

@@ -1,0 +1,488 @@
+/* script/machine.c - the interpreter.
+ *
+ * M1  Only verified programs run: types, indices and jumps are not checked
+ *     again here. Values are: addresses, divisors, numbers of registers.
+ * M2  Scratch holds texts and copies of memory, upwards; a key tuple lies
+ *     above them and is gone once it is used.
+ * M3  Room for all output is had before the first effect, so an entry is
+ *     never half written for want of room. */
+#include "script/machine_priv.h"
+
+bool machine_fail(struct machine *m, enum machine_fault fault, uint64_t addr)
+{
+	m->h->fault = fault;
+	m->h->fault_address = addr;
+	return false;
+}
+
+uint8_t *machine_take(struct machine *m, uint32_t len)
+{
+	uint8_t *block = m->h->scratch + m->used;
+
+	len = (len + 7) & ~7U;
+	if (len > m->h->scratch_room - m->used) {
+		machine_fail(m, MACHINE_NO_SCRATCH, 0);
+		return NULL;
+	}
+	m->used += len;
+	return block;
+}
+
+static void copy(void *to, const void *from, uint32_t len)
+{
+	__builtin_memcpy(to, from, len);
+}
+
+bool machine_read(struct machine *m, uint64_t addr, void *out, uint32_t len)
+{
+	uint64_t scratch = (uint64_t)(uintptr_t)m->h->scratch;
+
+	if (addr >= scratch && addr - scratch <= m->used &&
+	    len <= m->used - (addr - scratch)) {
+		__builtin_memmove(out, (const void *)(uintptr_t)addr, len);
+		return true;
+	}
+	if (m->h->read(m->h, addr, out, len))
+		return true;
+	return machine_fail(m, MACHINE_BAD_ADDRESS, addr);
+}
+
+/* -- Numbers -- */
+
+static bool divide(struct machine *m, const struct probe_insn *i)
+{
+	uint64_t a = m->r[i->a], b = m->r[i->b];
+	bool is_edge = (int64_t)a == INT64_MIN && (int64_t)b == -1;
+
+	if (b == 0)
+		return machine_fail(m, MACHINE_DIVISION, 0);
+	switch (i->op) {
+	case PROBE_SDIV:
+		m->r[i->d] = is_edge ? a : (uint64_t)((int64_t)a / (int64_t)b);
+		break;
+	case PROBE_UDIV:
+		m->r[i->d] = a / b;
+		break;
+	case PROBE_SREM:
+		m->r[i->d] = is_edge ? 0 : (uint64_t)((int64_t)a % (int64_t)b);
+		break;
+	default:
+		m->r[i->d] = a % b;
+	}
+	return true;
+}
+
+static uint64_t extend(uint64_t value, int32_t bits, bool is_signed)
+{
+	int shift = 64 - bits;
+
+	value <<= shift;
+	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
+}
+
+static uint64_t compute(const struct machine *m, const struct probe_insn *i)
+{
+	uint64_t a = m->r[i->a], b = m->r[i->b];
+
+	switch (i->op) {
+	case PROBE_ADD:
+		return a + b;
+	case PROBE_SUB:
+		return a - b;
+	case PROBE_MUL:
+		return a * b;
+	case PROBE_AND:
+		return a & b;
+	case PROBE_OR:
+		return a | b;
+	case PROBE_XOR:
+		return a ^ b;
+	case PROBE_SHL:
+		return a << (b & 63);
+	case PROBE_SHR:
+		return a >> (b & 63);
+	case PROBE_SAR:
+		return (uint64_t)((int64_t)a >> (b & 63));
+	case PROBE_EQ:
+		return a == b;
+	case PROBE_NE:
+		return a != b;
+	case PROBE_SLT:
+		return (int64_t)a < (int64_t)b;
+	case PROBE_SLE:
+		return (int64_t)a <= (int64_t)b;
+	case PROBE_ULT:
+		return a < b;
+	case PROBE_ULE:
+		return a <= b;
+	case PROBE_NEG:
+		return 0 - a;
+	case PROBE_NOT:
+		return ~a;
+	case PROBE_SEXT:
+	case PROBE_ZEXT:
+		return extend(a, i->imm, i->op == PROBE_SEXT);
+	default:
+		return a; /* MOVE */
+	}
+}
+
+static int compare(const struct machine *m, const char *a, const char *b)
+{
+	uint32_t n = m->h->program->string_size - 1;
+
+	for (; n > 0 && *a != '\0' && *a == *b; n--, a++, b++)
+		;
+	if (n == 0 || *a == *b)
+		return 0;
+	return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+}
+
+static bool load(struct machine *m, const struct probe_insn *i)
+{
+	static const uint8_t size[PROBE_WIDTH_MAX] = {1, 2, 4, 8, 1, 2, 4};
+	uint64_t addr = m->r[i->a] + (uint64_t)(int64_t)i->imm, value = 0;
+
+	if (!machine_read(m, addr, &value, size[i->b]))
+		return false;
+	m->r[i->d] = extend(value, size[i->b] * 8, i->b >= PROBE_S8);
+	return true;
+}
+
+static bool run_value(struct machine *m, const struct probe_insn *i)
+{
+	const struct probe_program *p = m->h->program;
+
+	switch (i->op) {
+	case PROBE_CONST:
+		m->r[i->d] = probe_constants(p)[i->imm];
+		break;
+	case PROBE_IMM:
+		m->r[i->d] = (uint64_t)(int64_t)i->imm;
+		break;
+	case PROBE_TEXT:
+		m->r[i->d] = (uint64_t)(uintptr_t)(probe_texts(p) + i->imm);
+		break;
+	case PROBE_NULL:
+		m->r[i->d] = 0;
+		break;
+	case PROBE_SDIV:
+	case PROBE_UDIV:
+	case PROBE_SREM:
+	case PROBE_UREM:
+		return divide(m, i);
+	case PROBE_COMPARE:
+		m->r[i->d] = (uint64_t)(int64_t)compare(
+		    m, machine_text(m->r[i->a]), machine_text(m->r[i->b]));
+		break;
+	case PROBE_IS_NULL:
+		m->r[i->d] = m->r[i->a] == 0;
+		break;
+	case PROBE_LOAD:
+		return load(m, i);
+	default:
+		m->r[i->d] = compute(m, i);
+	}
+	return true;
+}
+
+/* -- Variables -- */
+
+/* Another thread may write a text while it is copied: the copy ends in any
+ * case. */
+static bool get_text(struct machine *m, const uint8_t *slot, uint64_t *out)
+{
+	uint32_t n = m->h->program->string_size;
+	uint8_t *text;
+
+	if (slot == NULL || slot[0] == 0) {
+		*out = 0;
+		return true;
+	}
+	text = machine_take(m, n);
+	if (text == NULL)
+		return false;
+	copy(text, slot + 8, n);
+	text[n - 1] = '\0';
+	*out = (uint64_t)(uintptr_t)text;
+	return true;
+}
+
+static void put_text(const struct machine *m, uint8_t *slot, uint64_t value)
+{
+	const char *text = machine_text(value);
+	uint32_t n = machine_text_len(m, text);
+
+	slot[0] = value != 0;
+	copy(slot + 8, text, n);
+	slot[8 + n] = '\0';
+}
+
+static bool run_scalar(struct machine *m, const struct probe_insn *i)
+{
+	const struct probe_variable *v =
+	    &probe_variables(m->h->program)[i->imm];
+	uint8_t *slot;
+
+	if (v->kind == PROBE_NUMBER) {
+		uint64_t *number = &m->h->numbers[v->scope][v->slot];
+
+		if (i->op == PROBE_GET)
+			m->r[i->d] = __atomic_load_n(number, __ATOMIC_RELAXED);
+		else
+			__atomic_store_n(number, m->r[i->a], __ATOMIC_RELAXED);
+		return true;
+	}
+	slot = m->h->texts[v->scope] +
+	       (uint64_t)v->slot * machine_text_slot(m->h->program);
+	if (i->op == PROBE_GET)
+		return get_text(m, slot, &m->r[i->d]);
+	put_text(m, slot, m->r[i->a]);
+	return true;
+}
+
+static bool run_cell(struct machine *m, const struct probe_insn *i)
+{
+	const struct probe_variable *v =
+	    &probe_variables(m->h->program)[i->imm];
+	bool is_put = i->op == PROBE_PUT_KEY;
+	const uint8_t *key = m->h->scratch + m->key;
+	uint32_t len = m->used - m->key;
+	void *cell;
+
+	if (is_put && m->r[i->a] == 0) {
+		m->used = m->key;
+		m->h->forget(m->h, (uint32_t)i->imm, key, len);
+		return true;
+	}
+	cell = m->h->cell(m->h, (uint32_t)i->imm, key, len, is_put);
+	m->used = m->key;
+	if (v->kind == PROBE_STRING && !is_put)
+		return get_text(m, cell, &m->r[i->d]);
+	if (!is_put)
+		m->r[i->d] = cell != NULL ? *(const uint64_t *)cell : 0;
+	else if (cell != NULL && v->kind == PROBE_STRING)
+		put_text(m, cell, m->r[i->a]);
+	else if (cell != NULL)
+		*(uint64_t *)cell = m->r[i->a];
+	return true;
+}
+
+/* -- Keys -- */
+
+/* Length, text, NUL, zeros up to 8: how many bytes. */
+static uint32_t write_text(const struct machine *m, uint8_t *out,
+			   uint64_t value)
+{
+	const char *text = machine_text(value);
+	uint32_t n = machine_text_len(m, text), end = (4 + n + 1 + 7) & ~7U;
+
+	*(uint64_t *)(void *)(out + end - 8) = 0;
+	copy(out, &n, sizeof n);
+	copy(out + 4, text, n);
+	for (uint32_t i = 4 + n; i < end; i++)
+		out[i] = 0;
+	return end;
+}
+
+static uint32_t write_stack(struct machine *m, uint8_t *out, uint32_t frames)
+{
+	uint64_t *at = (uint64_t *)(void *)out;
+	uint32_t n = m->h->stack(m->h, at + 1, frames);
+
+	n = n < frames ? n : frames;
+	at[0] = n;
+	return 8 + 8 * n;
+}
+
+static bool run_key(struct machine *m, const struct probe_insn *i)
+{
+	uint32_t start = m->used, size = m->h->program->string_size + 8;
+	uint8_t *out;
+
+	switch (i->op) {
+	case PROBE_TUPLE:
+		m->key = m->used;
+		return true;
+	case PROBE_KEY:
+		out = machine_take(m, 8);
+		if (out != NULL)
+			copy(out, &m->r[i->a], 8);
+		return out != NULL;
+	case PROBE_KEY_TEXT:
+		out = machine_take(m, size);
+		if (out == NULL)
+			return false;
+		m->used = start + write_text(m, out, m->r[i->a]);
+		return true;
+	default:
+		out = machine_take(m, 8 + 8 * (uint32_t)i->imm);
+		if (out == NULL)
+			return false;
+		m->used = start + write_stack(m, out, (uint32_t)i->imm);
+		return true;
+	}
+}
+
+/* -- Output -- */
+
+static void close_entry(struct machine *m)
+{
+	struct probe_entry *e =
+	    (struct probe_entry *)(void *)(m->h->output + m->entry);
+
+	e->size = m->h->output_len - m->entry;
+}
+
+static bool run_out(struct machine *m, const struct probe_insn *i)
+{
+	uint8_t *out = m->h->output + m->h->output_len;
+	uint32_t len = 8;
+
+	switch (i->op) {
+	case PROBE_EMIT:
+		m->entry = m->h->output_len;
+		((struct probe_entry *)(void *)out)->action = (uint32_t)i->imm;
+		break;
+	case PROBE_OUT:
+		copy(out, &m->r[i->a], 8);
+		break;
+	case PROBE_OUT_TEXT:
+		len = write_text(m, out, m->r[i->a]);
+		break;
+	case PROBE_OUT_STACK:
+		len = write_stack(m, out, (uint32_t)i->imm);
+		break;
+	default:
+		len = ((uint32_t)i->imm + 7) & ~7U;
+		*(uint64_t *)(void *)(out + len - 8) = 0;
+		if (!machine_read(m, m->r[i->a], out, (uint32_t)i->imm))
+			return false;
+	}
+	m->h->output_len += len;
+	close_entry(m);
+	return true;
+}
+
+/* -- Everything else -- */
+
+static bool run_effect(struct machine *m, const struct probe_insn *i)
+{
+	struct machine_host *h = m->h;
+
+	switch (i->op) {
+	case PROBE_AGGREGATE:
+		h->aggregate(h, (uint32_t)i->imm, h->scratch + m->key,
+			     m->used - m->key, (int64_t)m->r[i->a],
+			     (int64_t)m->r[i->b]);
+		m->used = m->key;
+		break;
+	case PROBE_COMMIT:
+		h->commit(h, m->r[i->a]);
+		break;
+	case PROBE_DISCARD:
+		h->discard(h, m->r[i->a]);
+		break;
+	case PROBE_STOP:
+		h->wants_stop = true;
+		break;
+	default: /* RAISE */
+		h->wants_signal = (uint32_t)m->r[i->a];
+	}
+	return true;
+}
+
+static bool run_world(struct machine *m, const struct probe_insn *i)
+{
+	struct machine_host *h = m->h;
+
+	switch (i->op) {
+	case PROBE_BUILTIN:
+		m->r[i->d] = h->builtin(h, (enum probe_builtin)i->imm);
+		return true;
+	case PROBE_BUILTIN_TEXT:
+		m->r[i->d] = (uint64_t)(uintptr_t)h->builtin_text(
+		    h, (enum probe_builtin)i->imm);
+		return true;
+	case PROBE_ARG:
+		m->r[i->d] = h->args[i->imm];
+		return true;
+	case PROBE_UREG:
+		if (m->r[i->a] >= PROBE_UREGS)
+			return machine_fail(m, MACHINE_BAD_REGISTER,
+					    m->r[i->a]);
+		m->r[i->d] = h->uregs[m->r[i->a]];
+		return true;
+	case PROBE_CALL:
+		return machine_call(m, (enum probe_function)i->imm, &m->r[i->a],
+				    &m->r[i->d]);
+	case PROBE_GET:
+	case PROBE_PUT:
+		return run_scalar(m, i);
+	case PROBE_GET_KEY:
+	case PROBE_PUT_KEY:
+		return run_cell(m, i);
+	default:
+		break;
+	}
+	if (i->op >= PROBE_TUPLE && i->op <= PROBE_KEY_STACK)
+		return run_key(m, i);
+	if (i->op >= PROBE_EMIT && i->op <= PROBE_OUT_BYTES)
+		return run_out(m, i);
+	return run_effect(m, i);
+}
+
+static bool has_room(const struct machine *m)
+{
+	return m->clause->output_max <= m->h->output_room - m->h->output_len;
+}
+
+static enum machine_end run(struct machine *m, const struct probe_insn *code)
+{
+	const struct probe_insn *i = code;
+	bool is_refusal = (m->clause->flags & PROBE_HAS_PREDICATE) != 0;
+
+	for (;; i++) {
+		switch (i->op) {
+		case PROBE_RET:
+			/* A predicate's own RET is followed by the body. */
+			if (is_refusal && i + 1 < code + m->clause->n_insns)
+				return MACHINE_REFUSED;
+			return MACHINE_DONE;
+		case PROBE_JUMP:
+			i += i->imm;
+			break;
+		case PROBE_JZ:
+			i += m->r[i->a] == 0 ? i->imm : 0;
+			break;
+		case PROBE_JNZ:
+			i += m->r[i->a] != 0 ? i->imm : 0;
+			break;
+		case PROBE_RESERVE:
+			if (!has_room(m))
+				return MACHINE_DROPPED;
+			break;
+		case PROBE_SPECULATE:
+			if (!m->h->speculate(m->h, m->r[i->a],
+					     m->clause->output_max))
+				return MACHINE_DONE;
+			break;
+		default:
+			m->h->fault_insn = (uint32_t)(i - code);
+			if (!(i->op <= PROBE_LOAD ? run_value(m, i)
+						  : run_world(m, i)))
+				return MACHINE_FAULT;
+		}
+	}
+}
+
+enum machine_end machine_run(struct machine_host *h,
+			     const struct probe_clause *clause)
+{
+	struct machine m = {.h = h, .clause = clause};
+
+	h->wants_stop = false;
+	h->wants_signal = 0;
+	h->fault = MACHINE_NO_FAULT;
+	return run(&m, probe_code(h->program) + clause->first_insn);
+}

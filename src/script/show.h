@@ -1,0 +1,49 @@
+/* script/show.h - records and aggregations as DTrace prints them.
+ *
+ * What is shown came out of the target, which may have been damaged: lengths
+ * are held against the record. Hosted. */
+#ifndef SCRIPT_SHOW_H
+#define SCRIPT_SHOW_H
+
+#include "wire/probe.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct show {
+	const struct probe_program *program; /* verified */
+	/* A name for an address: how is PROBE_ADDRESS, PROBE_SYMBOL,
+	 * PROBE_FUNCTION or PROBE_MODULE. NULL: numbers are shown. */
+	void (*name)(void *ctx, enum probe_kind how, uint64_t addr, char *out,
+		     size_t size);
+	void *ctx;
+};
+
+/* Shows what printf(), trace(), print() and their like put out. -1 if the
+ * entry is not what its action says, or there is no more of it: nothing of
+ * it is shown then. len: what is left of the record. */
+int show_entry(const struct show *s, const struct probe_entry *e, size_t len,
+	       FILE *out);
+/* The number that exit(), trunc() or normalize() was given, or -1 if there
+ * is none. */
+int show_number(const struct show *s, const struct probe_entry *e, size_t len,
+		int64_t *out);
+
+/* -- Aggregations (show_aggregation.c) -- */
+
+struct show_row {
+	const uint8_t *key;
+	uint32_t key_len;
+	const uint64_t *cells;
+};
+
+/* By value, least first. */
+void show_sort(const struct probe_aggregation *a, struct show_row *rows,
+	       size_t n);
+/* One line, or one picture; format "" is DTrace's own. Values are divided by
+ * normal (1 for none). */
+int show_row(const struct show *s, uint32_t aggregation,
+	     const struct show_row *row, const char *format, int64_t normal,
+	     FILE *out);
+
+#endif
