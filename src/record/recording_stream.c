@@ -155,8 +155,8 @@ int recording_each(struct recording_stream *s, enum record_kind kind,
 		   recording_visit *visit, void *ctx, struct hark_err *err)
 {
 	struct record_stream records;
-	const uint8_t *bytes;
-	size_t len;
+	const uint8_t *bytes = NULL;
+	size_t len = 0;
 	int rc;
 
 	record_stream_init(&records, kind);

@@ -92,24 +92,22 @@ static int last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 	return rc;
 }
 
+/* Of this process; and then, of those that it has the bytes from. */
 int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 		    struct hark_access *out, struct hark_error *err)
 {
-	struct stay here = stay(t);
 	struct hark_err why = {0};
-	int rc = last_write(t, address, len, out, &why);
-	struct hark_timeline *parent;
+	int rc = 0;
 
-	come_back(t, &here);
-	if (rc < 0)
-		return travel_failed(&why, err);
-	if (rc > 0)
-		return rc;
-	parent = travel_inherited_from(t, address, len, &why);
-	if (why.code != HARK_OK)
-		return travel_failed(&why, err);
-	return parent != NULL ? hark_last_write(parent, address, len, out, err)
-			      : 0;
+	while (rc == 0 && t != NULL) {
+		struct stay here = stay(t);
+
+		rc = last_write(t, address, len, out, &why);
+		come_back(t, &here);
+		if (rc == 0)
+			t = travel_inherited_from(t, address, len, &why);
+	}
+	return why.code != HARK_OK ? travel_failed(&why, err) : rc;
 }
 
 /* -- All of them -- */

@@ -258,10 +258,8 @@ int hark_timeline_open(struct hark_recording *r, uint32_t process,
 	return 0;
 }
 
-void hark_timeline_close(struct hark_timeline *t)
+static void free_timeline(struct hark_timeline *t)
 {
-	if (t == NULL)
-		return;
 	for (unsigned i = 0; i < t->n_lanes; i++) {
 		walker_free(t->lanes[i].walker);
 		walker_free(t->lanes[i].scout);
@@ -271,7 +269,6 @@ void hark_timeline_close(struct hark_timeline *t)
 		free(t->lanes[i].turns);
 	}
 	free(t->lanes);
-	hark_timeline_close(t->parent);
 	order_free(t->order);
 	maps_free(t->maps);
 	free(t->mappings);
@@ -280,6 +277,16 @@ void hark_timeline_close(struct hark_timeline *t)
 	free(t->breaks);
 	window_free(t->window);
 	free(t);
+}
+
+void hark_timeline_close(struct hark_timeline *t)
+{
+	while (t != NULL) {
+		struct hark_timeline *parent = t->parent;
+
+		free_timeline(t);
+		t = parent;
+	}
 }
 
 /* -- The index -- */
