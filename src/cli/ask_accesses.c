@@ -173,9 +173,8 @@ static void access_json(struct list *l, const struct hark_access *x,
 	if (x->is_write) {
 		json_text(&j, "before", prose_of(&p->before));
 		json_text(&j, "after", prose_of(&p->after));
-	} else {
-		json_text(&j, "value", prose_of(&p->after));
 	}
+	json_text(&j, "value", prose_of(&p->after));
 	json_end(&j);
 }
 

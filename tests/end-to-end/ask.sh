@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 101
+plan 102
 
 ask() { timeout 300 "$HARK" ask "$@"; }
 
@@ -320,6 +320,10 @@ like "regs" "$(ask stack.hark regs)" 'rip +0x[0-9a-f]{16}  middle'
 is "the same by name" "$(ask stack.hark value '$rip' | sed 's/.* = //')" \
 	"$(ask stack.hark regs --json | python3 -c 'import json, sys
 print(json.load(sys.stdin)["registers"]["rip"])')"
+is "json: values of all accesses" "$(for how in writes reads; do
+	ask writes.hark "$how" counter --limit 1 --json
+done | python3 -c 'import json, sys
+print(*("value" in json.loads(line) for line in sys.stdin))')" 'True True'
 is "json: keys of a value" "$(ask writes.hark value pair.left --json |
 	python3 -c 'import json, sys
 v = json.load(sys.stdin)
