@@ -108,7 +108,8 @@ struct hark_position {
 	uint64_t count, step;
 };
 
-/* "12:345+6", "start", "end", "50%": of the timeline's process. */
+/* What hark_position_text writes ("12:345+6" is of the first process, whatever
+ * the timeline's is); or, of the timeline's, "start", "end", "50%". */
 int hark_position_parse(struct hark_timeline *t, const char *text,
 			struct hark_position *out, struct hark_error *err);
 /* Into at least 64 bytes. */
@@ -166,9 +167,9 @@ int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
 		 const struct hark_position *to, unsigned n,
 		 struct hark_error *err);
 /* Makes the index of the process, with all processors, if it is not there yet:
- * searches (hark_run, hark_writes, ...) then look only where there is something
- * to find. It is kept beside the recording, in a file .index, if that can be
- * written. (Long searches make it by themselves.) */
+ * searches (hark_run, hark_accesses, ...) then look only where there is
+ * something to find. It is kept beside the recording, in a file .index, if that
+ * can be written. (Long searches make it by themselves.) */
 int hark_prepare_search(struct hark_timeline *t, struct hark_error *err);
 
 /* -- State at this moment -------------------------------------------------- */
@@ -274,7 +275,8 @@ struct hark_access {
 	uint8_t before[64];    /* what was there, as far as it is known */
 	uint8_t after[64];
 };
-/* The last write to any of these bytes before now. */
+/* The last write to any of these bytes before now. A forked process may have
+ * them from its parent: out->at says whose moment it is. */
 int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 		    struct hark_access *out, struct hark_error *err);
 /* All accesses of this kind between two moments, in their order. Not 0 from

@@ -233,13 +233,12 @@ static int is_number(const char **text, uint64_t *out)
 	return errno == 0;
 }
 
-/* [P.]T:N[+K] */
-static int parse_place(const struct hark_timeline *t, const char *text,
-		       struct hark_position *out)
+/* [P.]T:N[+K]: as hark_position_text writes it, of whatever process. */
+static int parse_place(const char *text, struct hark_position *out)
 {
 	uint64_t number;
 
-	*out = (struct hark_position){.process = t->process};
+	*out = (struct hark_position){.process = 1};
 	if (!is_number(&text, &number))
 		return -1;
 	if (*text == '.') {
@@ -293,8 +292,7 @@ int hark_position_parse(struct hark_timeline *t, const char *text,
 		at = hark_where(t);
 		if (hark_seek(t, &here, err) < 0)
 			return -1;
-	} else if (strcmp(text, "start") != 0 &&
-		   parse_place(t, text, &at) < 0 &&
+	} else if (strcmp(text, "start") != 0 && parse_place(text, &at) < 0 &&
 		   parse_percent(t, text, &at) < 0) {
 		return travel_error(err, HARK_ERROR_POSITION,
 				    "'%s' is no position (THREAD:N, "

@@ -629,7 +629,12 @@ int hark_seek(struct hark_timeline *t, const struct hark_position *to,
 	struct lane *l = travel_lane(t, to->thread);
 	struct hark_err why = {0};
 
-	if (to->process != t->process || l == NULL)
+	if (to->process != t->process)
+		return travel_error(err, HARK_ERROR_POSITION,
+				    "that is a moment of process %u, and this "
+				    "is process %u",
+				    to->process, t->process);
+	if (l == NULL)
 		return travel_error(err, HARK_ERROR_POSITION,
 				    "there is no thread %u.%u", to->process,
 				    to->thread);

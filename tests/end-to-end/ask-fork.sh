@@ -4,7 +4,7 @@
 # What a forked process has from its parent is known, and nothing else is taken
 # for it.
 . "$(dirname "$0")/lib.sh"
-plan 24
+plan 26
 
 SRC=$ROOT/tests/end-to-end
 gcc -g -O0 -std=gnu17 -pthread -w "$SRC/ask_fork.c" -o family || exit 1
@@ -42,6 +42,12 @@ is "at the start it is the parent's" "$(of 3 own --at start)" 12
 like "who wrote it last is found in the parent" \
 	"$(timeout 60 "$HARK" ask family.hark --process 3 last-write 'heap[0]')" \
 	'^1:[0-9+]+ .*heap\[0\]: .* -> 15 .*parent at'
+at=$(timeout 60 "$HARK" ask family.hark --process 3 last-write 'heap[0]' |
+	cut -d' ' -f1)
+like "that moment can be gone to" \
+	"$(timeout 60 "$HARK" ask family.hark stack --at "$at")" 'parent at .* main at '
+try hark ask family.hark --process 3 stack --at "$at"
+like "and is of nobody else" "$err" 'that is a moment of process 1, and this is process 3'
 like "or in the one between" \
 	"$(timeout 60 "$HARK" ask family.hark --process 3 --at start last-write own)" \
 	'^2\.1:[0-9+]+ .*own: .* -> 12 .*child at'
