@@ -787,3 +787,60 @@ void case_make(struct kase *k, const struct kind *kind)
 	kind->make(k);
 	k->in.pc = k->from;
 }
+
+void case_text(const struct kase *k, const uint8_t *code, unsigned len)
+{
+	uint8_t *at = k->world->text_rw + (k->from - k->world->text);
+
+	if (code)
+		memcpy(at, code, len);
+	else
+		memset(at, 0xcc, len);
+}
+
+unsigned cases_run(unsigned kind, unsigned long cases, uint64_t seed,
+		   case_run *run)
+{
+	static struct kase k;
+	unsigned failed = 0;
+
+	random_seed(seed * 1000 + kind);
+	for (unsigned long n = 0; n < cases && failed < 10; n++) {
+		case_make(&k, &kinds[kind]);
+		failed += run(&k, kinds[kind].name, n) < 0;
+	}
+	return failed;
+}
+
+/* -- Programs -- */
+
+const char *kind_name(unsigned kind)
+{
+	return kinds[kind].name;
+}
+
+int program_main(const struct program *p, int argc, char **argv)
+{
+	unsigned long cases = p->cases;
+	uint64_t seed = 1;
+	const char *only = NULL;
+	int c, failed = 0;
+
+	while ((c = getopt(argc, argv, "n:s:k:")) != -1) {
+		if (c == 'n')
+			cases = strtoul(optarg, NULL, 0);
+		else if (c == 's')
+			seed = strtoul(optarg, NULL, 0);
+		else if (c == 'k')
+			only = optarg;
+		else
+			return 2;
+	}
+	worlds_init();
+	machine_init();
+	printf("1..%u\n# seed %lu\n", p->n_kinds, seed);
+	for (unsigned i = 0; i < p->n_kinds; i++)
+		if (!only || strcmp(only, p->name(i)) == 0)
+			failed |= p->run(i, cases, seed) < 0;
+	return failed;
+}

@@ -61,5 +61,22 @@ void case_registers(struct kase *k);
 void case_any_insn(struct kase *k);
 /* Makes the registers that insn's address uses point into data. */
 void case_aim(struct kase *k);
+/* Code where the case's text is; NULL: int3 again. */
+void case_text(const struct kase *k, const uint8_t *code, unsigned len);
+/* Of a kind, until ten have failed: how many. The run says -1 of one that has.
+ */
+typedef int case_run(const struct kase *k, const char *kind, unsigned long n);
+unsigned cases_run(unsigned kind, unsigned long cases, uint64_t seed,
+		   case_run *run);
+
+/* A program of these: [-n CASES] [-s SEED] [-k KIND], a plan, every kind. */
+struct program {
+	unsigned long cases; /* unless -n says otherwise */
+	unsigned n_kinds;
+	const char *(*name)(unsigned kind);
+	int (*run)(unsigned kind, unsigned long cases, uint64_t seed);
+};
+int program_main(const struct program *p, int argc, char **argv);
+const char *kind_name(unsigned kind);
 
 #endif

@@ -242,16 +242,6 @@ static void make_sequence(struct sequence *s, const struct live_kind *kind)
 /* -- Trying -------------------------------------------------------------------
  */
 
-static void put_text(const struct sequence *s, int there)
-{
-	uint8_t *at = s->k.world->text_rw + (s->k.from - s->k.world->text);
-
-	if (there)
-		memcpy(at, s->code, s->len);
-	else
-		memset(at, 0xcc, s->len);
-}
-
 static void disturb(struct machine *m, struct x86_live live)
 {
 	for (unsigned r = 0; r < 16; r++)
@@ -361,9 +351,9 @@ static int run_kind(unsigned number, unsigned long cases, uint64_t seed)
 		const char *what;
 
 		make_sequence(&s, kind);
-		put_text(&s, 1);
+		case_text(&s.k, s.code, s.len);
 		what = try_sequence(&s);
-		put_text(&s, 0);
+		case_text(&s.k, NULL, s.len);
 		if (!what)
 			continue;
 		failed++;
@@ -379,28 +369,14 @@ static int run_kind(unsigned number, unsigned long cases, uint64_t seed)
 	return failed ? -1 : 0;
 }
 
+static const char *name_of(unsigned number)
+{
+	return kinds_of_live[number].name;
+}
+
 int main(int argc, char **argv)
 {
-	unsigned long cases = 2000;
-	uint64_t seed = 1;
-	const char *only = NULL;
-	int c, failed = 0;
+	const struct program p = {2000, KINDS, name_of, run_kind};
 
-	while ((c = getopt(argc, argv, "n:s:k:")) != -1) {
-		if (c == 'n')
-			cases = strtoul(optarg, NULL, 0);
-		else if (c == 's')
-			seed = strtoul(optarg, NULL, 0);
-		else if (c == 'k')
-			only = optarg;
-		else
-			return 2;
-	}
-	worlds_init();
-	machine_init();
-	printf("1..%d\n# seed %lu\n", KINDS, seed);
-	for (unsigned i = 0; i < KINDS; i++)
-		if (!only || strcmp(only, kinds_of_live[i].name) == 0)
-			failed |= run_kind(i, cases, seed) < 0;
-	return failed;
+	return program_main(&p, argc, argv);
 }

@@ -49,7 +49,7 @@ struct run {
 
 static struct {
 	unsigned long cases, moved, steps, refused[X86_MOVE_MAX], assumed;
-	unsigned long faults, failed;
+	unsigned long faults;
 } sum;
 
 static uint64_t route(void *ctx, uint64_t target)
@@ -195,16 +195,6 @@ static int can_step(const struct kase *k)
 /* -- One case
  * -------------------------------------------------------------------- */
 
-static void put_text(const struct kase *k, int there)
-{
-	uint8_t *at = k->world->text_rw + (k->from - k->world->text);
-
-	if (there)
-		memcpy(at, k->code, k->insn.len);
-	else
-		memset(at, 0xcc, k->insn.len);
-}
-
 /* An operand of a call that its own push hits: exact with a cell only. */
 static int breaks_assumption(const struct run *r)
 {
@@ -306,7 +296,7 @@ static int run_case(const struct kase *k, const char *kind, unsigned long n)
 			.home_stack = stack,
 			.home_fs = fs};
 
-	put_text(k, 1);
+	case_text(k, k->code, k->insn.len);
 	world_load(k);
 	machine_run(&k->in, &home, NULL, NULL);
 	sum.cases++;
@@ -319,64 +309,34 @@ static int run_case(const struct kase *k, const char *kind, unsigned long n)
 		r.info = (struct x86_moved){0};
 		run_moved(&r);
 	}
-	put_text(k, 0);
+	case_text(k, NULL, k->insn.len);
 	if (!r.wrong)
 		return 0;
 	complain(&r, kind, n);
 	return -1;
 }
 
-static void run_kind(const struct kind *kind, unsigned number,
-		     unsigned long cases, uint64_t seed)
+static int run_kind(unsigned kind, unsigned long cases, uint64_t seed)
 {
-	static struct kase k;
-	unsigned long failed = 0;
+	unsigned failed;
 
 	memset(&sum, 0, sizeof sum);
-	random_seed(seed * 1000 + number);
-	for (unsigned long n = 0; n < cases && failed < 10; n++) {
-		case_make(&k, kind);
-		failed += run_case(&k, kind->name, n) < 0;
-	}
+	failed = cases_run(kind, cases, seed, run_case);
 	printf("%s %u - %s: %lu cases, %lu moved runs and %lu steps are as at "
 	       "home\n",
-	       failed ? "not ok" : "ok", number + 1, kind->name, sum.cases,
+	       failed ? "not ok" : "ok", kind + 1, kind_name(kind), sum.cases,
 	       sum.moved, sum.steps);
 	printf("# %lu ended in a fault; %lu out of reach, %lu need a cell, %lu "
 	       "operands under the push\n",
 	       sum.faults, sum.refused[X86_MOVE_FAR],
 	       sum.refused[X86_MOVE_CELL], sum.assumed);
 	fflush(stdout);
-	if (failed)
-		sum.failed = 1;
+	return failed ? -1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned long cases = 300;
-	uint64_t seed = 1;
-	const char *only = NULL;
-	unsigned failed = 0;
-	int c;
+	const struct program p = {300, n_kinds, kind_name, run_kind};
 
-	while ((c = getopt(argc, argv, "n:s:k:")) != -1) {
-		if (c == 'n')
-			cases = strtoul(optarg, NULL, 0);
-		else if (c == 's')
-			seed = strtoul(optarg, NULL, 0);
-		else if (c == 'k')
-			only = optarg;
-		else
-			return 2;
-	}
-	worlds_init();
-	machine_init();
-	printf("1..%u\n# seed %lu\n", n_kinds, seed);
-	for (unsigned i = 0; i < n_kinds; i++) {
-		if (only && strcmp(only, kinds[i].name) != 0)
-			continue;
-		run_kind(&kinds[i], i, cases, seed);
-		failed += sum.failed != 0;
-	}
-	return failed != 0;
+	return program_main(&p, argc, argv);
 }

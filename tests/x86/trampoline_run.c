@@ -34,7 +34,7 @@ struct run {
 };
 
 static struct {
-	unsigned long cases, runs, steps, refused, passed_over, failed;
+	unsigned long cases, runs, steps, refused, passed_over;
 } sum;
 
 /* -- The handler -- */
@@ -182,16 +182,6 @@ static int is_fit(const struct kase *k)
 	       !(k->insn.is_mem && operand < depth - REDZONE);
 }
 
-static void put_text(const struct kase *k, int there)
-{
-	uint8_t *at = k->world->text_rw + (k->from - k->world->text);
-
-	if (there)
-		memcpy(at, k->code, k->insn.len);
-	else
-		memset(at, 0xcc, k->insn.len);
-}
-
 static enum x86_move build(struct run *r)
 {
 	static const uint8_t off[1] = {0};
@@ -253,13 +243,13 @@ static int run_case(const struct kase *k, const char *kind, unsigned long n)
 		sum.passed_over++;
 		return 0;
 	}
-	put_text(k, 1);
+	case_text(k, k->code, k->insn.len);
 	world_load(k);
 	machine_run(&k->in, &home, NULL, NULL);
 	memcpy(data, (const void *)k->world->data, PAGE);
 	memcpy(stack, (const void *)k->world->stack, PAGE);
 	run_probed(&r, data, stack);
-	put_text(k, 0);
+	case_text(k, NULL, k->insn.len);
 	if (!r.wrong)
 		return 0;
 	printf("# %s, case %lu%s: %s differs; code", kind, n,
@@ -270,57 +260,27 @@ static int run_case(const struct kase *k, const char *kind, unsigned long n)
 	return -1;
 }
 
-static void run_kind(const struct kind *kind, unsigned number,
-		     unsigned long cases, uint64_t seed)
+static int run_kind(unsigned kind, unsigned long cases, uint64_t seed)
 {
-	static struct kase k;
-	unsigned long failed = 0;
+	unsigned failed;
 
 	memset(&sum, 0, sizeof sum);
-	random_seed(seed * 1000 + number);
-	for (unsigned long n = 0; n < cases && failed < 10; n++) {
-		case_make(&k, kind);
-		failed += run_case(&k, kind->name, n) < 0;
-	}
+	failed = cases_run(kind, cases, seed, run_case);
 	if (sum.runs == 0 && sum.refused == 0)
 		failed++; /* nothing was shown */
 	printf("%s %u - %s: %lu cases, %lu probed runs and %lu steps are as at "
 	       "home\n",
-	       failed ? "not ok" : "ok", number + 1, kind->name, sum.cases,
+	       failed ? "not ok" : "ok", kind + 1, kind_name(kind), sum.cases,
 	       sum.runs, sum.steps);
 	printf("# %lu refused, %lu without a stack\n", sum.refused,
 	       sum.passed_over);
 	fflush(stdout);
-	if (failed)
-		sum.failed = 1;
+	return failed ? -1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned long cases = 300;
-	uint64_t seed = 1;
-	const char *only = NULL;
-	unsigned failed = 0;
-	int c;
+	const struct program p = {300, n_kinds, kind_name, run_kind};
 
-	while ((c = getopt(argc, argv, "n:s:k:")) != -1) {
-		if (c == 'n')
-			cases = strtoul(optarg, NULL, 0);
-		else if (c == 's')
-			seed = strtoul(optarg, NULL, 0);
-		else if (c == 'k')
-			only = optarg;
-		else
-			return 2;
-	}
-	worlds_init();
-	machine_init();
-	printf("1..%u\n# seed %lu\n", n_kinds, seed);
-	for (unsigned i = 0; i < n_kinds; i++) {
-		if (only && strcmp(only, kinds[i].name) != 0)
-			continue;
-		run_kind(&kinds[i], i, cases, seed);
-		failed += sum.failed != 0;
-	}
-	return failed != 0;
+	return program_main(&p, argc, argv);
 }
