@@ -44,18 +44,24 @@ START_TEST(bad_descriptions_are_refused)
 }
 END_TEST
 
+/* A function of these bytes, at 0x1000. */
+static struct survey *survey_code(const uint8_t *code, size_t len)
+{
+	struct hark_err err;
+	struct survey *s;
+
+	ck_assert_int_eq(0, survey_of_bytes(code, 0x1000, len, &s, &err));
+	ck_assert_int_eq(0, survey_function(s, 0x1000, 0x1000 + len, &err));
+	return s;
+}
+
 START_TEST(data_in_the_text_is_no_code)
 {
 	/* lea rax, [rip+3]; jmp rax; and eight bytes of something */
 	static const uint8_t code[] = {0x48, 0x8d, 0x05, 0x02, 0,    0,	  0,
 				       0xff, 0xe0, 0xc3, 0xc3, 0xc3, 0xc3};
-	struct hark_err err;
-	struct survey *s;
+	struct survey *s = survey_code(code, sizeof code);
 
-	ck_assert_int_eq(0,
-			 survey_of_bytes(code, 0x1000, sizeof code, &s, &err));
-	ck_assert_int_eq(
-	    0, survey_function(s, 0x1000, 0x1000 + sizeof code, &err));
 	ck_assert(survey_at(s, 0x1007) & SURVEY_START);
 	ck_assert(survey_at(s, 0x1009) & SURVEY_DATA);
 	for (uint64_t a = 0x1009; a < 0x1000 + sizeof code; a++)
@@ -70,13 +76,8 @@ START_TEST(what_is_behind_a_prefix_is_part_of_it)
 {
 	/* je +1; lock inc dword [rdi]; ret: the jump leads behind the lock */
 	static const uint8_t code[] = {0x74, 0x01, 0xf0, 0xff, 0x07, 0xc3};
-	struct hark_err err;
-	struct survey *s;
+	struct survey *s = survey_code(code, sizeof code);
 
-	ck_assert_int_eq(0,
-			 survey_of_bytes(code, 0x1000, sizeof code, &s, &err));
-	ck_assert_int_eq(
-	    0, survey_function(s, 0x1000, 0x1000 + sizeof code, &err));
 	ck_assert(survey_at(s, 0x1002) & SURVEY_START);
 	ck_assert(survey_at(s, 0x1003) & SURVEY_START);
 	ck_assert_ptr_null(form_refusal(s, 0x1002));
