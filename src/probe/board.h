@@ -1,0 +1,62 @@
+/* probe/board.h - hark reads what the threads of a target have written.
+ *
+ * Everything is checked before it is used: the target may have damaged it, or
+ * be in the middle of writing. Hosted. */
+#ifndef PROBE_BOARD_H
+#define PROBE_BOARD_H
+
+#include "base/err.h"
+#include "script/show.h"
+#include "wire/collect.h"
+
+struct board;
+
+/* plan and base are mapped, borrowed; what is said of geometry and program
+ * is copied at once. */
+int board_open(const struct collect_plan *plan, void *base, struct board **out,
+	       struct hark_err *err);
+void board_close(struct board *b);
+
+/* -- Records -- */
+
+struct board_record {
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint32_t site;	 /* its number */
+	uint32_t clause; /* of the script */
+	uint32_t area;	 /* stands for a CPU in columns */
+	int is_fault;	 /* of a clause: ERROR's arguments follow */
+	uint64_t fault[5];
+	const uint8_t *entries; /* struct probe_entry and its arguments, ... */
+	uint32_t len;
+};
+
+/* Takes what is there, by time across all threads; records younger than the
+ * moment it began wait for the next call (unless last). -1 from visit ends it
+ * and is returned. */
+int board_drain(struct board *b, int last,
+		int (*visit)(void *ctx, const struct board_record *r,
+			     struct hark_err *err),
+		void *ctx, struct hark_err *err);
+
+/* -- Aggregations, of all threads together -- */
+
+/* Rows are sorted by key until show_sort. They and what they point to stay
+ * until the next call. */
+int board_rows(struct board *b, uint32_t aggregation, struct show_row **rows,
+	       size_t *n, struct hark_err *err);
+/* All values become 0 (clear), or the rows go, but for the first or last
+ * `keep` by value (trunc: keep > 0 the largest, < 0 the smallest, 0 none). */
+int board_clear(struct board *b, uint32_t aggregation, struct hark_err *err);
+int board_trunc(struct board *b, uint32_t aggregation, int64_t keep,
+		struct hark_err *err);
+
+/* -- Accounts -- */
+
+void board_account(struct board *b, uint32_t site, struct collect_account *out);
+/* Hits that found no area, rows that found no room and so on: what else was
+ * dropped, already in the accounts; one line for each reason that is not 0. */
+void board_explain(struct board *b, void (*line)(void *ctx, const char *text),
+		   void *ctx);
+
+#endif

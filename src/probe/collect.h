@@ -1,0 +1,62 @@
+/* probe/collect.h - what happens when a probe is hit.
+ *
+ * In the target: a trampoline calls collect_hit() with the program's
+ * registers. In hark: the same code runs the clauses that belong to no
+ * instruction (BEGIN, END, ERROR, tick-N), as one more thread of the board.
+ *
+ * C1  Every hit is in exactly one of recorded, dropped, recursed, faulted of
+ *     its site's account; .executed counts it before anything else happens.
+ * C2  A thread writes its own area only, but for associative arrays, globals
+ *     and speculations, which have locks of their own that are held for a
+ *     bounded time. While it is in a probe no signal handler of the program
+ *     runs in it (probe/native).
+ * C3  What was recorded is there for hark even if the thread is killed.
+ *
+ * Freestanding, and hosted too. */
+#ifndef PROBE_COLLECT_H
+#define PROBE_COLLECT_H
+
+#include "probe/trampoline.h"
+#include "script/machine.h"
+#include "wire/collect.h"
+
+#include <stdbool.h>
+
+/* Bytes of a board. */
+uint64_t collect_board_size(const struct collect_plan *plan);
+/* Makes one in zeroed memory; board is where hark has it mapped. */
+void collect_board_init(const struct collect_plan *plan, void *board);
+
+/* A trampoline's handler; cookie is a struct collect_site. */
+void collect_hit(struct probe_frame *frame, uint64_t cookie);
+
+/* The area of the thread whose fs base that is; NULL: there is none free.
+ * Created if it is new. In the target. */
+struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs);
+/* The thread ends: its area may be another's. */
+void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
+
+/* -- What the collector needs of others -- */
+
+/* probe/native, or a test: copies; false where memory is not there. */
+bool native_read(const void *from, void *out, uint32_t len);
+/* probe/native: a signal came while the area was busy. Called last. */
+void native_leave(struct collect_area *area, struct probe_frame *frame);
+/* probe/stack.h gives stacks. */
+
+/* -- In hark -- */
+
+/* A clause of BEGIN, END, ERROR or a tick, on the board's own area for hark.
+ * How hark sees target memory is up to it. */
+struct collect_outside {
+	const struct collect_plan *plan; /* as hark has it mapped */
+	void *board;
+	const struct collect_site *site; /* names, accounting */
+	uint64_t args[PROBE_ARGUMENTS];
+	uint32_t pid;
+	bool (*read)(void *ctx, uint64_t addr, void *out, uint32_t len);
+	void *ctx; /* borrowed */
+};
+enum machine_end collect_run(struct collect_outside *o, uint32_t clause);
+
+#endif

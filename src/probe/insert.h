@@ -1,0 +1,55 @@
+/* probe/insert.h - probes into a process, and out of it again.
+ *
+ * The process is held, all threads. It gets image, plan, board and
+ * trampolines; its signals go through hark's handler; then the bytes of each
+ * patch are written. Leaving is the same backwards: afterwards text, handlers
+ * and mappings are as they were found.
+ *
+ * I1  Whatever fails, what was done is undone, and the process goes on.
+ * I2  If hark is killed, the process goes on: probes stay, and are counted for
+ *     nobody.
+ *
+ * Hosted. */
+#ifndef PROBE_INSERT_H
+#define PROBE_INSERT_H
+
+#include "probe/listing.h"
+#include "script/script.h"
+#include "wire/collect.h"
+
+struct insertion;
+
+/* What goes in; all borrowed. */
+struct insert_plan {
+	struct modules *modules; /* of the process */
+	struct listing *listing; /* made */
+	const struct probe_program *program;
+	/* Which clauses want probe i of the listing: at most max numbers go to
+	 * out; how many there are. */
+	size_t (*clauses)(void *ctx, size_t probe, uint32_t *out, size_t max);
+	void *ctx;
+	struct collect_geometry geometry; /* max_sites: at least */
+	uint32_t flags;			  /* COLLECT_* */
+	/* Sites that belong to no instruction (BEGIN and so on): their texts;
+	 * they get the first numbers. */
+	const char *const (*free_sites)[4];
+	size_t n_free_sites;
+};
+
+struct door;
+
+/* The process is held through the door, not entered. On success it is still
+ * held, with all probes in it. */
+int insert_open(struct door *d, const struct insert_plan *p,
+		struct insertion **out, struct hark_err *err);
+/* All threads are held through the door: takes everything out again. */
+int insert_remove(struct insertion *i, struct door *d, struct hark_err *err);
+void insert_close(struct insertion *i);
+
+/* As hark has them mapped. */
+const struct collect_plan *insert_shared_plan(const struct insertion *i);
+void *insert_board(const struct insertion *i);
+/* The site of probe i of the listing; UINT32_MAX: it could not be probed. */
+uint32_t insert_site(const struct insertion *i, size_t probe);
+
+#endif

@@ -1,0 +1,19 @@
+/* probe/stack.h - the program's stack at a hit, by its call-frame rules.
+ *
+ * hark puts the tables of all modules into the plan (image/frames makes
+ * them); a thread walks them. Where there is no rule the walk ends, or goes on
+ * by rbp if that looks right; nothing is guessed beyond that.
+ *
+ * Freestanding, and hosted too. */
+#ifndef PROBE_STACK_H
+#define PROBE_STACK_H
+
+#include "probe/trampoline.h"
+#include "wire/collect.h"
+
+/* At most n addresses: the instruction of the frame, then return addresses,
+ * innermost first; how many. */
+uint32_t stack_walk(const struct collect_plan *plan,
+		    const struct probe_frame *frame, uint64_t *out, uint32_t n);
+
+#endif

@@ -1,0 +1,235 @@
+/* wire/collect.h - what hark and a probed process share.
+ *
+ * Probes are planned by hark and run by the program's own threads. Between
+ * them is memory of five kinds, each with one owner:
+ *
+ *	image	code: handler, machine, signals		read, execute
+ *	plan	what hark says: sites, script, tables	read (hark writes)
+ *	board	what the threads say: counts, records	shared, written
+ *	home	what the process keeps for itself	private, copied by fork
+ *	table	who its threads are			private, zero after fork
+ *
+ * and the trampolines, near the code that they serve. The plan begins with
+ * struct collect_plan; all else in it is found through struct collect_index,
+ * which is replaced as a whole when a library comes or goes: whoever has read
+ * .index sees one state of it. Nothing that an older index refers to is ever
+ * overwritten.
+ *
+ * hark believes nothing that the board holds. Pure layouts. */
+#ifndef WIRE_COLLECT_H
+#define WIRE_COLLECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
+
+enum { COLLECT_VERSION = 1 };
+
+/* n things at an offset of the plan. */
+struct collect_span {
+	uint64_t offset, n;
+};
+
+/* -- Where a probe's arguments are -- */
+
+enum collect_place {
+	COLLECT_NOWHERE, /* 0 */
+	COLLECT_CONST,	 /* .value */
+	COLLECT_REG,	 /* the low .size bytes of .base, from byte .high on */
+	COLLECT_MEM,	 /* at .base + (.index << .scale) + .value */
+};
+enum { COLLECT_RIP = 0xfe, COLLECT_NOREG = 0xff }; /* as a base, an index */
+
+struct collect_arg {
+	uint8_t place; /* enum collect_place */
+	uint8_t size;  /* 1, 2, 4, 8 */
+	uint8_t is_signed;
+	uint8_t base, index, scale, high; /* registers by hardware number */
+	uint8_t zero;
+	int64_t value; /* of COLLECT_RIP: the address itself, base NOREG */
+};
+
+/* -- Sites -- */
+
+enum collect_kind {
+	COLLECT_ENTRY,	/* arg0.. as a function gets them */
+	COLLECT_RETURN, /* arg0: offset in the function, arg1: rax */
+	COLLECT_INSIDE, /* no arguments */
+	COLLECT_USDT,	/* .args */
+};
+
+/* One probe: a name, an instruction, the clauses that want it. Several probes
+ * of one instruction are chained. A trampoline's cookie is the address of the
+ * first one in the target. */
+struct collect_site {
+	uint64_t plan;	   /* struct collect_plan, in the target */
+	uint64_t next;	   /* struct collect_site, in the target; 0: none */
+	uint64_t pc;	   /* of the instruction */
+	uint64_t function; /* where it begins */
+	uint32_t number;   /* of all sites: its accounting */
+	uint32_t kind;	   /* enum collect_kind */
+	struct collect_span clauses; /* uint32_t: numbers of clauses */
+	struct collect_span args;    /* struct collect_arg */
+	/* provider, module, function, name: offsets of texts in the plan */
+	uint64_t text[4];
+};
+
+/* -- For signals -- */
+
+/* One trampoline; they ascend by address. */
+struct collect_code {
+	uint64_t start;
+	uint32_t len, zero;
+	uint64_t trampoline; /* offset of a struct trampoline */
+};
+
+/* An address at which a byte of ours traps; they ascend. */
+struct collect_trap {
+	uint64_t pc;
+	uint64_t resume; /* where the thread goes on */
+};
+
+/* -- For stacks: a module's call-frame rules; they ascend -- */
+struct collect_frames {
+	uint64_t start, end; /* of its code, at run time */
+	uint64_t bias;
+	uint64_t table; /* offset of a struct frame_table */
+};
+
+struct collect_index {
+	struct collect_span sites;  /* struct collect_site */
+	struct collect_span codes;  /* struct collect_code */
+	struct collect_span traps;  /* struct collect_trap */
+	struct collect_span frames; /* struct collect_frames */
+};
+
+/* ns = base_ns + ((tsc - base_tsc) * mult >> 32); mult 0: the kernel is asked
+ * for the time. */
+struct collect_clock {
+	uint64_t base_tsc, base_ns, mult;
+	int64_t wall_ns; /* wall clock minus CLOCK_MONOTONIC */
+};
+
+/* How the board is divided; hark decides before the target sees it. */
+struct collect_geometry {
+	uint32_t max_threads; /* areas: threads that live at once */
+	uint32_t max_sites;
+	uint32_t ring_size; /* bytes of records, of each area */
+	uint32_t aggregation_size;
+	uint32_t array_size; /* of associative arrays, once */
+	uint32_t n_speculations, speculation_size;
+	uint32_t policy; /* enum collect_policy */
+};
+
+enum collect_policy {
+	COLLECT_SWITCH, /* hark empties it all the time; full: dropped */
+	COLLECT_FILL,	/* full once, nothing more is recorded */
+	COLLECT_RING,	/* the oldest is overwritten */
+};
+
+enum {
+	COLLECT_FOLLOWS = 1, /* children of fork collect, too */
+	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
+};
+
+struct collect_plan {
+	uint64_t magic;
+	uint32_t version, flags;
+	uint64_t size; /* of the plan, as mapped */
+	/* Addresses in the target. */
+	uint64_t image, image_len, board, home, table;
+	uint64_t index; /* offset of a struct collect_index: atomic */
+	struct collect_span program; /* n: bytes of a struct probe_program */
+	struct collect_geometry geometry;
+	struct collect_clock clock;
+	uint32_t pid;	/* as the target sees itself; of its first process */
+	uint32_t epoch; /* grows when aggregations are to be cleared */
+};
+
+static inline const void *collect_at(const struct collect_plan *p,
+				     uint64_t offset)
+{
+	return (const uint8_t *)p + offset;
+}
+
+static inline const struct collect_index *
+collect_index(const struct collect_plan *p)
+{
+	return collect_at(p, __atomic_load_n(&p->index, __ATOMIC_ACQUIRE));
+}
+
+/* -- The table -- */
+
+/* By the base of fs, which every thread has for itself: open addressing, from
+ * (fs >> 6) * COLLECT_HASH >> 54 on. */
+enum { COLLECT_ENTRIES = 1024 * 4 };
+
+struct collect_who {
+	uint64_t fs;   /* 1: nobody any more */
+	uint64_t area; /* address of a struct collect_area; 0: this entry and
+			* all behind it are free */
+};
+
+struct collect_table {
+	uint32_t pid; /* who it belongs to; 0: a new process (fork) */
+	uint32_t lock;
+	uint8_t pad[56];
+	struct collect_who who[COLLECT_ENTRIES];
+};
+
+/* -- The board -- */
+
+/* What became of the hits of one site in one area. */
+struct collect_account {
+	uint64_t executed;
+	uint64_t recorded; /* or turned away by a predicate */
+	uint64_t dropped;  /* no room */
+	uint64_t recursed; /* hit while the thread was in a probe */
+	uint64_t faulted;
+};
+
+enum { COLLECT_TOKENS = 4 };
+
+/* A thread, as long as it lives; then another may have it. */
+struct collect_area {
+	uint64_t plan;	 /* in the target */
+	uint32_t owner;	 /* 0: free; 1: taken; atomic */
+	uint32_t number; /* of the area */
+	uint32_t pid, tid;
+	uint64_t fs;
+	/* The thread is in a probe: signals wait (probe/native). */
+	uint32_t busy;
+	uint32_t deferred; /* a signal waits: its number; or 0 */
+	uint64_t frame;	   /* struct probe_frame, while busy */
+	uint64_t late;	   /* where the trampoline goes on, while deferred */
+	uint64_t late_mask;
+	uint8_t info[128]; /* siginfo of the deferred signal */
+	/* Signals of ours (SIGTRAP and the like) that the program believes to
+	 * have blocked, and those of them that came meanwhile. */
+	uint64_t blocked, held;
+	/* Instructions whose probe has fired, but which a signal kept from
+	 * being executed: they do not fire again. 0: none. */
+	struct {
+		uint64_t pc, rsp;
+	} token[COLLECT_TOKENS];
+	uint32_t next_token;
+	uint32_t n_tokens;
+	/* Of the collector; offsets from the area. */
+	uint64_t accounts, variables, aggregations, ring, scratch;
+	uint8_t collector[512]; /* its own state */
+};
+
+/* -- What is public of home; the rest is probe/native's -- */
+
+struct collect_action {
+	uint64_t handler, flags, restorer, mask; /* as rt_sigaction has it */
+};
+
+struct collect_home {
+	uint64_t plan; /* first: in the target */
+	uint64_t ours; /* signals that are always handled by hark */
+	struct collect_action program[65]; /* what the program asked for */
+};
+
+#endif
