@@ -3,6 +3,7 @@
 
 #include "outside/blob.h"
 #include "outside/proc.h"
+#include "outside/remote.h"
 #include "outside/rules.h"
 #include "outside/tracee.h"
 #include "wire/stay.h"
@@ -10,12 +11,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,46 +143,6 @@ static void settle_registers(struct door *d)
 
 /* -- Mapping -- */
 
-/* By a thread that lives: the first may have ended, and has no descriptors
- * then. Kernels before 6.9 know only the first. */
-static int open_pidfd(pid_t pid, pid_t tid)
-{
-	enum { PIDFD_THREAD = O_EXCL };
-	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
-
-	return fd >= 0 || errno != EINVAL
-		   ? fd
-		   : (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-/* A memfd made in the target; hark gets its own descriptor of it. */
-static int remote_memfd(struct door *d, uint64_t name, int64_t *their_fd,
-			int *our_fd, struct hark_err *err)
-{
-	int64_t fd;
-	int pidfd, got = -1;
-
-	if (gate_call(&d->gate, &fd, err, SYS_memfd_create, name,
-		      MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0) < 0)
-		return -1;
-	if (fd < 0)
-		return err_set(err, HARK_EDENIED, (int)-fd,
-			       "cannot make shared memory in process %d: %s",
-			       d->pid, strerror((int)-fd));
-	pidfd = open_pidfd(d->pid, d->threads[d->worker].tid);
-	if (pidfd >= 0)
-		got = (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
-	if (got < 0)
-		err_set(err, HARK_EDENIED, errno,
-			"cannot share memory with process %d: %s", d->pid,
-			strerror(errno));
-	if (pidfd >= 0)
-		close(pidfd);
-	*their_fd = fd;
-	*our_fd = got;
-	return got < 0 ? -1 : 0;
-}
-
 /* What is large goes far away (0: it is not known where that is), for what is
  * near is precious: the engine and its code lie around the image, within 2 GiB
  * of each other. Too far is wrong, too: ThreadSanitizer wants nothing below
@@ -196,93 +155,12 @@ static uint64_t far_from(uint64_t image, uint64_t len)
 }
 
 /* Where the kernel likes, if it cannot be at hint. */
-static int remote_map(struct door *d, uint64_t hint, int64_t fd, uint64_t len,
+static int map_shared(struct door *d, uint64_t hint, int64_t fd, uint64_t len,
 		      int prot, uint64_t *out, struct hark_err *err)
 {
-	int64_t at;
+	const struct remote_map m = {hint, len, prot, MAP_SHARED, fd};
 
-	if (gate_call(&d->gate, &at, err, SYS_mmap, hint, len, (uint64_t)prot,
-		      MAP_SHARED, (uint64_t)fd, 0) < 0)
-		return -1;
-	if (at < 0 && at > -4096)
-		return err_set(err, HARK_ENOMEM, (int)-at,
-			       "cannot map %lu bytes in process %d: %s%s",
-			       (unsigned long)len, d->pid, strerror((int)-at),
-			       at == -ENOMEM ? " (is its address space "
-					       "limited? ulimit -v)"
-					     : "");
-	*out = (uint64_t)at;
-	return 0;
-}
-
-static int unmap(struct door *d, uint64_t *at, uint64_t len,
-		 struct hark_err *err)
-{
-	int64_t answer;
-
-	if (*at == 0)
-		return 0;
-	if (gate_call(&d->gate, &answer, err, SYS_munmap, *at, len, 0, 0, 0,
-		      0) < 0)
-		return -1;
-	if (answer < 0)
-		return err_set(err, HARK_EBUG, (int)-answer,
-			       "cannot unmap from process %d: %s", d->pid,
-			       strerror((int)-answer));
-	*at = 0;
-	return 0;
-}
-
-static int remote_close(struct door *d, int64_t fd, struct hark_err *err)
-{
-	int64_t answer;
-
-	return gate_call(&d->gate, &answer, err, SYS_close, (uint64_t)fd, 0, 0,
-			 0, 0, 0);
-}
-
-/* The image is in a file of hark's own already: the target opens that, if it
- * may and sees the same /proc. What it gets is believed only if it is that
- * file. */
-static int open_shared(struct door *d, int64_t *theirs)
-{
-	char path[32], seen[64];
-	struct stat ours, got;
-	uint64_t at;
-	int64_t fd = -1;
-	int file = blob_file(d->name);
-
-	if (file < 0 || fstat(file, &ours) < 0 || !proc_same_ids(d->pid))
-		return -1;
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), file);
-	if (gate_text(&d->gate, path, &at, NULL) < 0 ||
-	    gate_call(&d->gate, &fd, NULL, SYS_openat, (uint64_t)AT_FDCWD, at,
-		      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0,
-		      0) < 0 ||
-	    fd < 0)
-		return -1;
-	snprintf(seen, sizeof seen, "/proc/%d/fd/%d", d->pid, (int)fd);
-	if (stat(seen, &got) < 0 || got.st_dev != ours.st_dev ||
-	    got.st_ino != ours.st_ino) {
-		remote_close(d, fd, NULL);
-		return -1;
-	}
-	*theirs = fd;
-	return 0;
-}
-
-/* The image in a file of the target's own. */
-static int make_file(struct door *d, int64_t *theirs, struct hark_err *err)
-{
-	uint64_t name;
-	int ours = -1, rc = -1;
-
-	if (gate_text(&d->gate, d->name, &name, err) == 0 &&
-	    remote_memfd(d, name, theirs, &ours, err) == 0)
-		rc = blob_fill(ours, err);
-	if (ours >= 0)
-		close(ours);
-	return rc;
+	return remote_map(d, &m, out, err);
 }
 
 static int map_image(struct door *d, struct hark_err *err)
@@ -291,9 +169,8 @@ static int map_image(struct door *d, struct hark_err *err)
 	int64_t theirs = -1;
 	int rc = -1;
 
-	if (((d->fresh && open_shared(d, &theirs) == 0) ||
-	     make_file(d, &theirs, err) == 0) &&
-	    remote_map(d, 0, theirs, len, PROT_READ | PROT_EXEC, &d->image,
+	if (remote_image(d, &theirs, err) == 0 &&
+	    map_shared(d, 0, theirs, len, PROT_READ | PROT_EXEC, &d->image,
 		       err) == 0) {
 		d->image_len = len;
 		rc = 0;
@@ -319,14 +196,12 @@ static int map_channel(struct door *d, struct hark_err *err)
 	    d->geometry != NULL ? *d->geometry : geometry_for(d->n_threads);
 	struct wire_control layout;
 	int64_t theirs = -1;
-	uint64_t name;
 	int ours = -1, rc = -1;
 
 	channel_layout(&g, &layout);
-	if (gate_text(&d->gate, d->name, &name, err) == 0 &&
-	    remote_memfd(d, name, &theirs, &ours, err) == 0 &&
+	if (remote_memfd(d, &theirs, &ours, err) == 0 &&
 	    drain_open(ours, &g, (uint32_t)d->pid, &d->drain, err) == 0 &&
-	    remote_map(d, far_from(d->image, layout.size), theirs, layout.size,
+	    map_shared(d, far_from(d->image, layout.size), theirs, layout.size,
 		       PROT_READ | PROT_WRITE, &d->channel, err) == 0) {
 		d->channel_len = layout.size;
 		d->slots_at = layout.slots_at;
@@ -478,7 +353,7 @@ static int sweep(struct door *d, struct hark_err *err)
 
 		if (on_the_way_home(d))
 			return 0;
-		if (unmap(d, &at, m.end - m.start, err) < 0)
+		if (remote_unmap(d, &at, m.end - m.start, err) < 0)
 			return -1;
 	}
 	while (d->sweep && (fd = proc_descriptor(d->pid, tid, LEFT)) >= 0)
@@ -499,14 +374,19 @@ static int open_memory(struct door *d, struct hark_err *err)
 		       strerror(errno));
 }
 
-int door_enter(struct door *d, struct hark_err *err)
+int door_begin(struct door *d, struct hark_err *err)
 {
 	if (open_memory(d, err) < 0)
 		return -1;
 	settle_registers(d);
 	if (find_gate(d, err) < 0 || borrow_thread(d, err) < 0)
 		return -1;
-	if ((!d->fresh && sweep(d, err) < 0) || map_image(d, err) < 0 ||
+	return d->fresh ? 0 : sweep(d, err);
+}
+
+int door_enter(struct door *d, struct hark_err *err)
+{
+	if (door_begin(d, err) < 0 || map_image(d, err) < 0 ||
 	    map_channel(d, err) < 0)
 		return -1; /* door_leave undoes it */
 	return return_thread(d, err);
@@ -524,26 +404,6 @@ static uint64_t slot_of(const struct door *d, int number)
 {
 	return d->channel + d->slots_at +
 	       (uint64_t)number * sizeof(struct wire_slot);
-}
-
-static int write_memory(const struct door *d, uint64_t at, const void *from,
-			size_t len, struct hark_err *err)
-{
-	if (pwrite(d->mem, from, len, (off_t)at) == (ssize_t)len)
-		return 0;
-	return err_set(err, HARK_EGONE, errno,
-		       "process %d: cannot write to 0x%lx: %s", d->pid,
-		       (unsigned long)at, strerror(errno));
-}
-
-static int read_memory(const struct door *d, uint64_t at, void *out, size_t len,
-		       struct hark_err *err)
-{
-	if (pread(d->mem, out, len, (off_t)at) == (ssize_t)len)
-		return 0;
-	return err_set(err, HARK_EGONE, errno,
-		       "process %d: cannot read 0x%lx: %s", d->pid,
-		       (unsigned long)at, strerror(errno));
 }
 
 /* Why the kernel would make the system call again that it is in; 0: it is in
@@ -576,13 +436,13 @@ static int write_slot(const struct door *d, int number, int slot,
 	    }};
 
 	memcpy(&head.slot.regs, &t->home, sizeof head.slot.regs);
-	return write_memory(d, slot_of(d, slot), &head, sizeof head.bytes, err);
+	return remote_write(d, slot_of(d, slot), &head, sizeof head.bytes, err);
 }
 
 static int read_status(const struct door *d, int slot, uint32_t *out,
 		       struct hark_err *err)
 {
-	return read_memory(
+	return remote_read(
 	    d, slot_of(d, slot) + offsetof(struct wire_slot, status), out,
 	    sizeof *out, err);
 }
@@ -759,8 +619,8 @@ int door_leave(struct door *d, struct hark_err *err)
 	    borrow_thread(d, err) < 0)
 		rc = -1;
 	if (d->worker >= 0) {
-		if (unmap(d, &d->channel, d->channel_len, err) < 0 ||
-		    unmap(d, &d->image, d->image_len, err) < 0)
+		if (remote_unmap(d, &d->channel, d->channel_len, err) < 0 ||
+		    remote_unmap(d, &d->image, d->image_len, err) < 0)
 			rc = -1;
 		if (return_thread(d, err) < 0)
 			rc = -1;
@@ -845,7 +705,7 @@ int door_reenter(struct door *d, const struct door_place *at,
 	d->channel = at->channel;
 	d->channel_len = at->channel_len;
 	if (open_memory(d, err) < 0 ||
-	    read_memory(d, d->channel, &c, sizeof c, err) < 0)
+	    remote_read(d, d->channel, &c, sizeof c, err) < 0)
 		return -1;
 	d->slots_at = c.slots_at;
 	return find_gate(d, err);
@@ -872,7 +732,7 @@ static int redirect_all(struct door *d, struct hark_err *err)
 {
 	const uint32_t modes[2] = {WIRE_JOIN, 0}; /* and status */
 
-	if (write_memory(d, slot_of(d, 0) + offsetof(struct wire_slot, mode),
+	if (remote_write(d, slot_of(d, 0) + offsetof(struct wire_slot, mode),
 			 modes, sizeof modes, err) < 0)
 		return -1;
 	for (int i = 0; i < d->n_threads; i++)
@@ -887,7 +747,7 @@ static int say_inside(const struct door *d, struct hark_err *err)
 	const struct wire_places *p = wire_places_of(drain_base(d->drain));
 	const uint32_t inside = WIRE_STAY_INSIDE;
 
-	return write_memory(d, p->stay + offsetof(struct wire_stay, state),
+	return remote_write(d, p->stay + offsetof(struct wire_stay, state),
 			    &inside, sizeof inside, err);
 }
 
@@ -898,7 +758,7 @@ static void undo_engine(struct door *d)
 	uint64_t vcpu = 0;
 
 	if (wire_places_of(drain_base(d->drain))->stay == 0 ||
-	    read_memory(d, slot_of(d, 0) + offsetof(struct wire_slot, vcpu),
+	    remote_read(d, slot_of(d, 0) + offsetof(struct wire_slot, vcpu),
 			&vcpu, sizeof vcpu, &ignored) < 0 ||
 	    rescue(d, &ignored) < 0)
 		return;

@@ -64,6 +64,9 @@ void door_fini(struct door *d);
 /* Takes a thread that is at a PTRACE_EVENT_STOP (or at the end of execve). */
 int door_add(struct door *d, pid_t tid, struct hark_err *err);
 
+/* Borrows a thread, to make system calls by (outside/remote.h), until
+ * door_leave. */
+int door_begin(struct door *d, struct hark_err *err);
 /* Maps image and channel; room for one ring and slot a thread. */
 int door_enter(struct door *d, struct hark_err *err);
 /* Sends every thread once through the image. */
