@@ -14,6 +14,11 @@
  * A conditional jump that is a return only if it is taken:
  *
  *	jcc! over; (the above); jmp target; over:
+ *
+ * A system call with a hook, which changes rcx anyway:
+ *
+ *	(the above, rcx = what the hook said)
+ *	jrcxz make; mov $next, %rcx; jmp over; make: syscall; over:
  */
 #include "probe/trampoline.h"
 
@@ -45,6 +50,7 @@ enum {
 	FLAGS = offsetof(struct probe_frame, flags),
 	PC = offsetof(struct probe_frame, pc),
 	HOW = offsetof(struct probe_frame, how),
+	MADE = offsetof(struct probe_frame, made),
 };
 
 /* What a C function may change, and rbx, which keeps the stack pointer. */
@@ -90,12 +96,19 @@ static void restore_flags(struct builder *b, struct trampoline_fire *f)
 
 /* -- The call -- */
 
-static void save(struct builder *b, unsigned k)
+/* One call of a C function; f: where its parts are noted. */
+struct call {
+	struct trampoline_fire *f; /* borrowed */
+	uint64_t pc, function, cookie;
+	uint8_t flags;
+};
+
+static void save(struct builder *b, const struct call *c)
 {
-	struct trampoline_fire *f = &b->t.fire[k];
+	struct trampoline_fire *f = c->f;
 
 	f->start = offset_now(b);
-	f->how = b->want->flags[k];
+	f->how = c->flags;
 	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
 		x86_mem_at(X86_RSP, -TRAMPOLINE_LOWER));
 	f->lowered = offset_now(b);
@@ -108,40 +121,57 @@ static void save(struct builder *b, unsigned k)
 	emit_rm(b->out, EMIT_LEA, 8, X86_RAX,
 		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
 	emit_mr(b->out, EMIT_MOV, 8, slot_of(X86_RSP), X86_RAX);
-	emit_set(b->out, X86_RAX, b->want->at + b->t.off[k]);
+	emit_set(b->out, X86_RAX, c->pc);
 	emit_mr(b->out, EMIT_MOV, 8, slot(PC), X86_RAX);
-	emit_mi(b->out, EMIT_MOV, 8, slot(HOW), b->want->flags[k]);
+	emit_mi(b->out, EMIT_MOV, 8, slot(HOW), c->flags);
 }
 
-static void call(struct builder *b, unsigned k)
+static void call(struct builder *b, const struct call *c)
 {
 	emit_rr(b->out, EMIT_MOV, 8, X86_RBX, X86_RSP);
-	b->t.fire[k].based = offset_now(b);
+	c->f->based = offset_now(b);
 	emit_rr(b->out, EMIT_MOV, 8, X86_RDI, X86_RSP);
-	emit_set(b->out, X86_RSI, b->want->cookie[k]);
+	emit_set(b->out, X86_RSI, c->cookie);
 	emit_ri(b->out, EMIT_AND, 8, X86_RSP, -16);
-	if (emit_reaches(b->out, 5, b->want->handler)) {
-		emit_call(b->out, b->want->handler);
+	if (emit_reaches(b->out, 5, c->function)) {
+		emit_call(b->out, c->function);
 	} else {
-		emit_set(b->out, X86_RAX, b->want->handler);
+		emit_set(b->out, X86_RAX, c->function);
 		emit_r(b->out, EMIT_CALL, 8, X86_RAX);
 	}
+	c->f->called = offset_now(b);
 	emit_rr(b->out, EMIT_MOV, 8, X86_RSP, X86_RBX);
-	b->t.fire[k].unbased = offset_now(b);
+	c->f->unbased = offset_now(b);
+}
+
+static void restore(struct builder *b, const struct call *c)
+{
+	restore_flags(b, c->f);
+	for (unsigned r = 0; r < 16; r++)
+		if (CHANGED >> r & 1)
+			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
+}
+
+static void raise_stack(struct builder *b, const struct call *c)
+{
+	c->f->restored = offset_now(b);
+	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
+		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
+	c->f->end = offset_now(b);
 }
 
 static void fire(struct builder *b, unsigned k)
 {
-	save(b, k);
-	call(b, k);
-	restore_flags(b, &b->t.fire[k]);
-	for (unsigned r = 0; r < 16; r++)
-		if (CHANGED >> r & 1)
-			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
-	b->t.fire[k].restored = offset_now(b);
-	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
-		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
-	b->t.fire[k].end = offset_now(b);
+	const struct call c = {.f = &b->t.fire[k],
+			       .pc = b->want->at + b->t.off[k],
+			       .function = b->want->handler,
+			       .cookie = b->want->cookie[k],
+			       .flags = b->want->flags[k]};
+
+	save(b, &c);
+	call(b, &c);
+	restore(b, &c);
+	raise_stack(b, &c);
 }
 
 /* -- The instructions -- */
@@ -179,10 +209,37 @@ static void fire_if_taken(struct builder *b, unsigned k,
 	m->len = (uint8_t)(offset_now(b) - b->t.moved_at[k]);
 }
 
+/* The hook is asked; jumps to `over` if the call has been made. */
+static void ask(struct builder *b, unsigned k, unsigned len,
+		struct emit_label *over)
+{
+	const uint64_t pc = b->want->at + b->t.off[k];
+	const struct call c = {.f = &b->t.hook,
+			       .pc = pc,
+			       .function = b->want->hook,
+			       .cookie = b->want->hook_cookie,
+			       .flags = TRAMPOLINE_STATUS};
+	struct emit_label make = {0};
+
+	save(b, &c);
+	call(b, &c);
+	emit_mr(b->out, EMIT_MOV, 8, slot(MADE), X86_RAX);
+	restore(b, &c);
+	emit_rm(b->out, EMIT_MOV, 8, X86_RCX, slot(MADE));
+	raise_stack(b, &c);
+	emit_jrcxz_label(b->out, &make);
+	b->t.made = offset_now(b);
+	emit_set(b->out, X86_RCX, pc + len);
+	emit_jmp_label(b->out, over);
+	b->t.make = offset_now(b);
+	emit_bind(b->out, &make);
+}
+
 static enum x86_move put(struct builder *b, unsigned k, int *falls)
 {
 	const uint8_t *code = b->want->bytes + b->t.off[k];
 	unsigned left = b->want->window - b->t.off[k];
+	struct emit_label over = {0};
 	struct x86_insn i;
 	enum x86_move how;
 
@@ -196,9 +253,13 @@ static enum x86_move put(struct builder *b, unsigned k, int *falls)
 	}
 	if (b->want->probed >> k & 1)
 		fire(b, k);
+	if (b->want->hooked >> k & 1)
+		ask(b, k, i.len, &over);
 	b->t.moved_at[k] = offset_now(b);
 	how = x86_relocate(code, &i, b->want->at + b->t.off[k], b->want->how,
 			   b->out, &b->t.moved[k]);
+	if (b->want->hooked >> k & 1)
+		emit_bind(b->out, &over);
 	*falls = b->t.moved[k].falls;
 	return how;
 }
@@ -287,9 +348,38 @@ static int behind(const struct trampoline *t, unsigned offset, uint64_t *pc)
 	return 0;
 }
 
+/* In the call of a hook, and between it and the moved instruction. A hook
+ * that has made the call says in the frame where the program goes on. */
+static int in_hook(const struct trampoline *t, unsigned offset,
+		   uint64_t gpr[16], uint64_t *flags, uint64_t *pc)
+{
+	const struct trampoline_fire *f = &t->hook;
+	const struct x86_moved *m = &t->moved[t->n - 1u];
+	int made;
+
+	if (offset < f->start || offset >= t->make)
+		return -1;
+	if (offset < f->end) {
+		uint64_t base = frame_at(f, offset, gpr);
+
+		*pc = offset < f->called
+			  ? m->from
+			  : ((const struct probe_frame *)(uintptr_t)base)->pc;
+		undo(f, offset, gpr, flags);
+		return 0;
+	}
+	made = offset >= t->made || gpr[X86_RCX] != 0;
+	*pc = made ? m->next : m->from;
+	if (made)
+		gpr[X86_RCX] = m->next;
+	return 0;
+}
+
 int trampoline_native(const struct trampoline *t, unsigned offset,
 		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc)
 {
+	if (t->make != 0 && in_hook(t, offset, gpr, flags, pc) == 0)
+		return 0;
 	for (unsigned k = 0; k < t->n; k++) {
 		const struct trampoline_fire *f = &t->fire[k];
 		unsigned end = k + 1u < t->n ? t->resume[k + 1] : t->len;

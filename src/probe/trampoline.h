@@ -13,6 +13,16 @@
  * program but memory that is not the program's: what it writes into the frame
  * is not taken over.
  *
+ * A system call can be hooked: before it (and behind a probe of it) another
+ * function is asked,
+ *
+ *	uint64_t hook(struct probe_frame *frame, uint64_t cookie);
+ *
+ * and if it returns something, the system call has been made already: what it
+ * wrote into the frame is taken over (pc, which is then that of the next
+ * instruction, and registers that a C function may change), and the program
+ * goes on behind it.
+ *
  * T1  Nothing of the stack is written within 128 bytes below rsp (the red
  *     zone belongs to the program), nor above it.
  * T2  All registers and flags are as they were when the instruction starts.
@@ -32,7 +42,7 @@ struct probe_frame {
 	uint64_t pc;	  /* of the instruction that is asked for */
 	uint64_t flags;	  /* RFLAGS, or lahf and seto: .how; nothing if dead */
 	uint64_t how;	  /* enum trampoline_flags */
-	uint64_t pad;
+	uint64_t made;	  /* of a system call: a hook has made it */
 };
 
 /* What is done about the flags. */
@@ -54,6 +64,8 @@ struct trampoline_want {
 	unsigned taken;	 /* bit k: only if its condition holds (jcc) */
 	uint64_t handler;
 	uint64_t cookie[TRAMPOLINE_INSNS];
+	unsigned hooked; /* bit k: a system call for which .hook is asked */
+	uint64_t hook, hook_cookie;
 	const struct x86_move_how *how; /* borrowed; or NULL */
 };
 
@@ -64,7 +76,8 @@ struct trampoline_fire {
 	uint16_t saved;	   /* all registers are in the frame */
 	uint16_t flagged;  /* the flags too */
 	uint16_t based;	   /* rbx holds the address of the frame */
-	uint16_t unbased;  /* rsp does again */
+	uint16_t called;   /* the handler is done */
+	uint16_t unbased;  /* rsp holds it again */
 	uint16_t restored; /* flags and registers are back */
 	uint16_t end;	   /* rsp too */
 	uint16_t dip[2];   /* rsp is lower by another 8; 0: none */
@@ -81,6 +94,8 @@ struct trampoline {
 	uint16_t resume[TRAMPOLINE_INSNS]; /* where each starts */
 	uint16_t moved_at[TRAMPOLINE_INSNS];
 	struct trampoline_fire fire[TRAMPOLINE_INSNS];
+	struct trampoline_fire hook; /* of the last instruction, or all 0 */
+	uint16_t made, make;	     /* it has been made; it is still to be */
 	struct x86_moved moved[TRAMPOLINE_INSNS];
 };
 

@@ -685,6 +685,12 @@ void emit_jcc8_label(struct x86_buf *b, enum x86_cc cc, struct emit_label *l)
 	link8(b, l);
 }
 
+void emit_jrcxz_label(struct x86_buf *b, struct emit_label *l)
+{
+	emit_bytes(b, (const uint8_t[]){0xe3, 0}, 2);
+	link8(b, l);
+}
+
 void emit_rm_label(struct x86_buf *b, enum emit_op op, unsigned width,
 		   unsigned dst, struct emit_label *l)
 {

@@ -236,6 +236,7 @@ void emit_call_label(struct x86_buf *b, struct emit_label *l);
 /* rel8: X86_BUF_FAR if the label turns out to be too far. */
 void emit_jmp8_label(struct x86_buf *b, struct emit_label *l);
 void emit_jcc8_label(struct x86_buf *b, enum x86_cc cc, struct emit_label *l);
+void emit_jrcxz_label(struct x86_buf *b, struct emit_label *l);
 /* lea reg, [rip+label] and the like: rm form, no immediate. */
 void emit_rm_label(struct x86_buf *b, enum emit_op op, unsigned width,
 		   unsigned dst, struct emit_label *l);
