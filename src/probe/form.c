@@ -137,19 +137,10 @@ static bool chain_from(const struct survey *s, uint64_t start, uint64_t addr,
 /* The one instruction that falls through to addr, or 0. */
 static uint64_t before(const struct survey *s, uint64_t addr)
 {
-	uint64_t found = 0;
 	struct x86_insn i;
+	uint64_t found = survey_before(s, addr, &i);
 
-	if (survey_at(s, addr) & (SURVEY_TARGET | SURVEY_ENTRY))
-		return 0;
-	for (unsigned k = 1; k <= X86_MAX_LEN && addr - k >= s->start; k++) {
-		if (!survey_insn(s, addr - k, &i) || i.len != k)
-			continue;
-		if (found != 0 || !goes_on(&i))
-			return 0;
-		found = addr - k;
-	}
-	return found;
+	return found != 0 && goes_on(&i) ? found : 0;
 }
 
 /* -- Patches -- */

@@ -2,6 +2,7 @@
 #include "probe/listing.h"
 
 #include "base/fmt.h"
+#include "probe/hooks.h"
 #include "probe/space.h"
 
 #include <stdlib.h>
@@ -14,6 +15,11 @@ struct one {
 	uint64_t semaphore;		       /* link-time; 0: none */
 	char name[64];
 	size_t area;
+};
+
+struct hook {
+	size_t area;
+	uint64_t addr; /* link-time */
 };
 
 /* A module that something is probed in. */
@@ -31,6 +37,8 @@ struct listing {
 	size_t n_areas;
 	struct one *one; /* owned */
 	size_t n, space;
+	struct hook *hook; /* owned */
+	size_t n_hooks, hook_space;
 	enum provider provider; /* of the description being added */
 	struct hark_err *err;	/* borrowed, likewise */
 };
@@ -66,6 +74,7 @@ void listing_free(struct listing *l)
 	room_free(l->room);
 	free(l->area);
 	free(l->one);
+	free(l->hook);
 	free(l);
 }
 
@@ -79,21 +88,31 @@ static size_t area_of(const struct listing *l, const struct module *m)
 	return l->n_areas;
 }
 
+/* A new area; the survey is its own from now on, whatever happens. */
+static int add_area(struct listing *l, const struct module *m, struct survey *s,
+		    struct hark_err *err)
+{
+	struct area *a = &l->area[l->n_areas];
+	const struct former f = {.survey = s, .room = l->room, .bias = m->bias};
+
+	a->survey = s;
+	a->module = m;
+	l->n_areas++;
+	return plan_new(&f, &a->plan, err);
+}
+
 static struct survey *survey_for(void *ctx, const struct module *m,
 				 struct hark_err *err)
 {
 	struct listing *l = ctx;
-	struct area *a = &l->area[area_of(l, m)];
-	struct former f = {.room = l->room, .bias = m->bias};
+	const struct area *a = &l->area[area_of(l, m)];
+	struct survey *s;
 
 	if (a->module != NULL)
 		return a->survey;
-	if (survey_of_file(m->file, &a->survey, err) < 0)
+	if (survey_of_file(m->file, &s, err) < 0)
 		return NULL;
-	f.survey = a->survey;
-	a->module = m;
-	l->n_areas++;
-	return plan_new(&f, &a->plan, err) < 0 ? NULL : a->survey;
+	return add_area(l, m, s, err) < 0 ? NULL : s;
 }
 
 static struct one *push(struct listing *l)
@@ -145,6 +164,75 @@ int listing_add(struct listing *l, const struct description *d,
 	return names_each(&t, d, err);
 }
 
+/* -- Hooks -- */
+
+/* A module that nothing is probed in is surveyed only if it has to be. */
+static int area_for_hooks(struct listing *l, const struct module *m,
+			  bool (*wanted)(uint64_t number), size_t *out,
+			  struct hark_err *err)
+{
+	struct survey *s;
+
+	*out = area_of(l, m);
+	if (*out < l->n_areas)
+		return 1;
+	if (survey_read(m->file, &s, err) < 0)
+		return err->code == HARK_EINPUT ? 0 : -1;
+	if (!hooks_likely(s, wanted)) {
+		survey_free(s);
+		return 0;
+	}
+	if (survey_functions(s, m->file, err) < 0) {
+		survey_free(s);
+		return -1;
+	}
+	return add_area(l, m, s, err) < 0 ? -1 : 1;
+}
+
+struct hook_tour {
+	struct listing *l;    /* borrowed */
+	struct hark_err *err; /* borrowed */
+	size_t area;
+};
+
+static int add_hook(void *ctx, uint64_t addr)
+{
+	struct hook_tour *t = ctx;
+	struct listing *l = t->l;
+
+	if (l->n_hooks == l->hook_space) {
+		size_t space = l->hook_space ? l->hook_space * 2 : 64;
+		struct hook *more = realloc(l->hook, space * sizeof *more);
+
+		if (more == NULL)
+			return err_set(t->err, HARK_ENOMEM, 0, "out of memory");
+		l->hook = more;
+		l->hook_space = space;
+	}
+	l->hook[l->n_hooks++] = (struct hook){t->area, addr};
+	return plan_add(l->area[t->area].plan, addr, t->err);
+}
+
+int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
+		      struct hark_err *err)
+{
+	struct hook_tour t = {.l = l, .err = err};
+
+	for (size_t i = 0; i < modules_count(l->modules); i++) {
+		const struct module *m = modules_get(l->modules, i);
+		int rc;
+
+		if (m->file == NULL || m->kind == MODULE_VDSO ||
+		    m->kind == MODULE_ANON)
+			continue;
+		rc = area_for_hooks(l, m, wanted, &t.area, err);
+		if (rc < 0 || (rc > 0 && hooks_each(l->area[t.area].survey,
+						    wanted, add_hook, &t) != 0))
+			return -1;
+	}
+	return 0;
+}
+
 int listing_make(struct listing *l, struct hark_err *err)
 {
 	if (space_of_pid(l->pid, l->room, err) < 0)
@@ -187,4 +275,32 @@ void listing_get(const struct listing *l, size_t i, struct probe *out)
 		out->refusal = form_refusal(a->survey, addr);
 	if (out->patch == NULL && out->refusal == NULL)
 		out->refusal = "it overlaps another instruction";
+}
+
+size_t listing_hook_count(const struct listing *l)
+{
+	return l->n_hooks;
+}
+
+void listing_get_hook(const struct listing *l, size_t i,
+		      struct listing_hook *out)
+{
+	const struct hook *h = &l->hook[i];
+	const struct area *a = &l->area[h->area];
+
+	*out = (struct listing_hook){.addr = h->addr + a->module->bias};
+	out->patch = plan_find(a->plan, h->addr, &out->insn);
+}
+
+size_t listing_area_count(const struct listing *l)
+{
+	return l->n_areas;
+}
+
+void listing_get_area(const struct listing *l, size_t i,
+		      struct listing_area *out)
+{
+	const struct area *a = &l->area[i];
+
+	*out = (struct listing_area){a->module, a->survey, a->plan};
 }

@@ -19,6 +19,9 @@ void listing_free(struct listing *l);
 /* Adds what a description names. */
 int listing_add(struct listing *l, const struct description *d,
 		struct hark_err *err);
+/* Adds the system calls that must be hooked (probe/hooks.h). */
+int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
+		      struct hark_err *err);
 /* Chooses forms, once, after the last description. */
 int listing_make(struct listing *l, struct hark_err *err);
 
@@ -42,5 +45,25 @@ struct probe {
 size_t listing_count(const struct listing *l);
 /* In the order of descriptions, modules, addresses. */
 void listing_get(const struct listing *l, size_t i, struct probe *out);
+
+/* A system call that is hooked; patch NULL: it cannot be. */
+struct listing_hook {
+	uint64_t addr; /* at run time */
+	const struct patch *patch;
+	unsigned insn;
+};
+size_t listing_hook_count(const struct listing *l);
+void listing_get_hook(const struct listing *l, size_t i,
+		      struct listing_hook *out);
+
+/* What is changed in one module. */
+struct listing_area {
+	const struct module *module; /* borrowed, all three */
+	const struct survey *survey;
+	const struct plan *plan;
+};
+size_t listing_area_count(const struct listing *l);
+void listing_get_area(const struct listing *l, size_t i,
+		      struct listing_area *out);
 
 #endif

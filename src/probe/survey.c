@@ -66,6 +66,25 @@ bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out)
 	       decode_in(s, addr, s->start + s->len, out);
 }
 
+uint64_t survey_before(const struct survey *s, uint64_t addr,
+		       struct x86_insn *out)
+{
+	uint64_t found = 0;
+	struct x86_insn i;
+
+	if (survey_at(s, addr) & (SURVEY_TARGET | SURVEY_ENTRY))
+		return 0;
+	for (unsigned k = 1; k <= X86_MAX_LEN && addr - k >= s->start; k++) {
+		if (!survey_insn(s, addr - k, &i) || i.len != k)
+			continue;
+		if (found != 0)
+			return 0;
+		found = addr - k;
+		*out = i;
+	}
+	return found;
+}
+
 bool survey_is_inside(const struct survey *s, uint64_t addr)
 {
 	struct x86_insn i;
@@ -387,11 +406,9 @@ static int look_at(void *ctx, const struct symbol *y)
 	return survey_function(t->s, y->addr, y->addr + y->size, t->err);
 }
 
-int survey_of_file(struct image_file *f, struct survey **out,
-		   struct hark_err *err)
+int survey_read(struct image_file *f, struct survey **out, struct hark_err *err)
 {
 	struct survey *s;
-	struct tour tour = {.err = err};
 	uint64_t low, high;
 
 	if (!image_file_code_span(f, &low, &high) || high - low > 1u << 30)
@@ -402,14 +419,37 @@ int survey_of_file(struct image_file *f, struct survey **out,
 		return -1;
 	s->read = read_file;
 	s->ctx = f;
-	tour.s = s;
-	if (fill(s, f, err) < 0 ||
-	    symbols_each(f, NULL, mark_entry, &tour, err) < 0 ||
-	    symbols_each(f, NULL, look_at, &tour, err) < 0) {
+	if (fill(s, f, err) < 0) {
 		survey_free(s);
 		return -1;
 	}
+	*out = s;
+	return 0;
+}
+
+int survey_functions(struct survey *s, struct image_file *f,
+		     struct hark_err *err)
+{
+	struct tour tour = {.s = s, .err = err};
+
+	if (symbols_each(f, NULL, mark_entry, &tour, err) < 0 ||
+	    symbols_each(f, NULL, look_at, &tour, err) < 0)
+		return -1;
 	survey_padding(s);
+	return 0;
+}
+
+int survey_of_file(struct image_file *f, struct survey **out,
+		   struct hark_err *err)
+{
+	struct survey *s;
+
+	if (survey_read(f, &s, err) < 0)
+		return -1;
+	if (survey_functions(s, f, err) < 0) {
+		survey_free(s);
+		return -1;
+	}
 	*out = s;
 	return 0;
 }

@@ -52,6 +52,11 @@ struct survey {
 /* All functions of a file. */
 int survey_of_file(struct image_file *f, struct survey **out,
 		   struct hark_err *err);
+/* The same in two steps: its bytes, then what is known of them. */
+int survey_read(struct image_file *f, struct survey **out,
+		struct hark_err *err);
+int survey_functions(struct survey *s, struct image_file *f,
+		     struct hark_err *err);
 /* Of bytes that are copied; nothing is known of them yet. */
 int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
 		    struct survey **out, struct hark_err *err);
@@ -71,6 +76,11 @@ static inline uint8_t survey_at(const struct survey *s, uint64_t addr)
 
 /* The instruction at an address; false if none is known to start there. */
 bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out);
+
+/* The instruction that ends where addr begins, and its address; 0 if there is
+ * none, or more than one, or if something jumps to addr. */
+uint64_t survey_before(const struct survey *s, uint64_t addr,
+		       struct x86_insn *out);
 
 /* Does an instruction start before an address and end behind it? Code may be
  * jumped into behind a prefix (lock), and then two share their bytes. */

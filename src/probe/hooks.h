@@ -1,0 +1,25 @@
+/* probe/hooks.h - which system calls of a module concern signals?
+ *
+ * A program with probes in it must not block or take over the signals that
+ * probes need (probe/native.h), so the instructions are sought by which it
+ * could. The number of a system call is in eax, most often put there a few
+ * instructions before; where that cannot be seen, the call counts as wanted.
+ * Hosted, no I/O. */
+#ifndef PROBE_HOOKS_H
+#define PROBE_HOOKS_H
+
+#include "probe/survey.h"
+
+/* The number of the system call made at addr; -1: it cannot be told. */
+int64_t hooks_number(const struct survey *s, uint64_t addr);
+
+/* Is there anything in these bytes that looks like a wanted system call? What
+ * is known of them is not asked. */
+bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number));
+
+/* Calls visit with each system call instruction whose number is wanted or not
+ * known, ascending. Not 0 ends that, and is returned. */
+int hooks_each(const struct survey *s, bool (*wanted)(uint64_t number),
+	       int (*visit)(void *ctx, uint64_t addr), void *ctx);
+
+#endif
