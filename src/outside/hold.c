@@ -1,6 +1,12 @@
-/* outside/hold.c - a program, held at its entry point by an int3. */
+/* outside/hold.c - a program, held by an int3 before its libraries begin.
+ *
+ * The loader calls an empty function when all that the program is linked with
+ * is mapped and relocated, for debuggers to stop at. Where there is none (a
+ * static program has no loader), the program is held at its entry point. */
 #include "outside/hold.h"
 
+#include "image/modules.h"
+#include "image/symbols.h"
 #include "outside/tracee.h"
 
 #include <elf.h>
@@ -10,13 +16,28 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-enum { PATIENCE_S = 30, AUXV_MAX = 64 };
+enum { PATIENCE_S = 30, AUXV_MAX = 64, STATE_AT = 24 };
+
+/* A place where it stops. */
+struct brake {
+	uint64_t at; /* 0: none */
+	long word;   /* what was there */
+};
+
+struct holding {
+	pid_t pid;
+	struct brake loader, entry;
+	uint64_t state; /* where the loader says that all is done; 0: always */
+	int64_t deadline;
+};
 
 void hold_end(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, __WALL);
 }
+
+/* -- Where -- */
 
 /* Where the program begins, as the kernel told it. */
 static int entry_of(pid_t pid, uint64_t *out, struct hark_err *err)
@@ -41,64 +62,161 @@ static int entry_of(pid_t pid, uint64_t *out, struct hark_err *err)
 		       "%s: no entry point in it", path);
 }
 
-/* Runs until the int3 at entry; signals on the way are delivered. */
-static int run_to(pid_t pid, uint64_t entry, struct hark_err *err)
+/* The loader's function, and its state. */
+static void look_for_loader(struct holding *h, struct modules *all)
 {
-	int64_t deadline = tracee_now_ns() + PATIENCE_S * 1000000000LL;
-	struct user_regs_struct regs;
-	int status, sig = 0;
+	for (size_t i = 0; i < modules_count(all); i++) {
+		const struct module *m = modules_get(all, i);
+		struct symbol s;
 
-	for (;;) {
-		if (ptrace(PTRACE_CONT, pid, 0, sig) < 0)
-			return err_set(err, HARK_EGONE, errno,
-				       "process %d: cannot go on", (int)pid);
-		if (tracee_wait(pid, deadline, &status, err) < 0)
-			return -1;
-		if (!WIFSTOPPED(status))
-			return err_set(err, HARK_EGONE, 0,
-				       "the program ended before it began");
-		sig = status >> 16 ? 0 : WSTOPSIG(status);
-		if (sig != SIGTRAP)
+		if (m->kind != MODULE_SO || m->file == NULL ||
+		    symbols_named(m->file, "_dl_debug_state", &s, NULL) < 0)
 			continue;
-		if (tracee_get_regs(pid, &regs, err) < 0)
-			return -1;
-		if (regs.rip != entry + 1)
-			continue;
-		regs.rip = entry;
-		return tracee_set_regs(pid, &regs, err);
+		h->loader.at = s.addr + m->bias;
+		if (symbols_named(m->file, "_r_debug", &s, NULL) == 0)
+			h->state = s.addr + m->bias + STATE_AT;
+		return;
 	}
 }
 
-static int hold_at_entry(pid_t pid, struct hark_err *err)
+static int find_places(struct holding *h, struct hark_err *err)
 {
-	uint64_t entry = 0;
+	struct image *im;
+	struct modules *all;
+
+	if (entry_of(h->pid, &h->entry.at, err) < 0 || image_new(&im, err) < 0)
+		return -1;
+	if (modules_of_pid(im, h->pid, &all, NULL) == 0) {
+		look_for_loader(h, all);
+		modules_free(all);
+	}
+	image_free(im);
+	return 0;
+}
+
+/* -- Brakes -- */
+
+static int put(pid_t pid, struct brake *b, struct hark_err *err)
+{
+	errno = 0;
+	b->word = ptrace(PTRACE_PEEKTEXT, pid, b->at, 0);
+	if ((b->word == -1 && errno != 0) ||
+	    ptrace(PTRACE_POKETEXT, pid, b->at, (b->word & ~0xffL) | 0xcc) < 0)
+		return err_set(err, HARK_EIO, errno,
+			       "process %d: its beginning is out of reach",
+			       (int)pid);
+	return 0;
+}
+
+static void take_away(pid_t pid, const struct brake *b)
+{
+	if (b->at != 0)
+		ptrace(PTRACE_POKETEXT, pid, b->at, b->word);
+}
+
+static int wait_for_it(const struct holding *h, int *status,
+		       struct hark_err *err)
+{
+	if (tracee_wait(h->pid, h->deadline, status, err) < 0)
+		return -1;
+	if (!WIFSTOPPED(*status))
+		return err_set(err, HARK_EGONE, 0,
+			       "the program ended before it began");
+	return 0;
+}
+
+/* Over the instruction that the brake stands on. */
+static int step_over(struct holding *h, struct brake *b, struct hark_err *err)
+{
+	int status;
+
+	take_away(h->pid, b);
+	if (ptrace(PTRACE_SINGLESTEP, h->pid, 0, 0) < 0)
+		return err_set(err, HARK_EGONE, errno,
+			       "process %d: cannot go on", (int)h->pid);
+	return wait_for_it(h, &status, err) < 0 ? -1 : put(h->pid, b, err);
+}
+
+/* -- Running there -- */
+
+static bool is_ready(const struct holding *h, const struct brake *b)
+{
 	long word;
 
-	if (entry_of(pid, &entry, err) < 0)
-		return -1;
+	if (b == &h->entry || h->state == 0)
+		return true;
 	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, pid, entry, 0);
-	if ((word == -1 && errno != 0) ||
-	    ptrace(PTRACE_POKETEXT, pid, entry, (word & ~0xffL) | 0xcc) < 0)
-		return err_set(err, HARK_EIO, errno,
-			       "process %d: its entry point is out of reach",
-			       (int)pid);
-	if (run_to(pid, entry, err) < 0)
+	word = ptrace(PTRACE_PEEKDATA, h->pid, h->state, 0);
+	return errno == 0 && (word & 0xffffffffL) == 0; /* RT_CONSISTENT */
+}
+
+/* The brake that it stands behind; it is put before it. NULL: none. */
+static int which(struct holding *h, struct brake **out, struct hark_err *err)
+{
+	struct user_regs_struct regs;
+
+	*out = NULL;
+	if (tracee_get_regs(h->pid, &regs, err) < 0)
 		return -1;
-	ptrace(PTRACE_POKETEXT, pid, entry, word);
-	return 0;
+	if (h->loader.at != 0 && regs.rip == h->loader.at + 1)
+		*out = &h->loader;
+	else if (regs.rip == h->entry.at + 1)
+		*out = &h->entry;
+	if (*out == NULL)
+		return 0;
+	regs.rip--;
+	return tracee_set_regs(h->pid, &regs, err);
+}
+
+/* Signals on the way are delivered. */
+static int run(struct holding *h, struct hark_err *err)
+{
+	struct brake *at;
+	int status, sig = 0;
+
+	for (;;) {
+		if (ptrace(PTRACE_CONT, h->pid, 0, sig) < 0)
+			return err_set(err, HARK_EGONE, errno,
+				       "process %d: cannot go on", (int)h->pid);
+		if (wait_for_it(h, &status, err) < 0)
+			return -1;
+		sig = status >> 16 ? 0 : WSTOPSIG(status);
+		if (sig != SIGTRAP)
+			continue;
+		if (which(h, &at, err) < 0)
+			return -1;
+		if (at == NULL)
+			continue;
+		sig = 0;
+		if (is_ready(h, at))
+			return 0;
+		if (step_over(h, at, err) < 0)
+			return -1;
+	}
+}
+
+static int hold(struct holding *h, struct hark_err *err)
+{
+	if (find_places(h, err) < 0 || put(h->pid, &h->entry, err) < 0 ||
+	    (h->loader.at != 0 && put(h->pid, &h->loader, err) < 0) ||
+	    run(h, err) < 0)
+		return -1;
+	take_away(h->pid, &h->loader);
+	take_away(h->pid, &h->entry);
+	return tracee_settle(h->pid, h->deadline, err);
 }
 
 int hold_start(const struct launch *plan, pid_t *out, struct hark_err *err)
 {
-	pid_t pid;
+	struct holding h = {.deadline =
+				tracee_now_ns() + PATIENCE_S * 1000000000LL};
 
-	if (launch_start(plan, &pid, err) < 0)
+	if (launch_start(plan, &h.pid, err) < 0)
 		return -1;
-	if (hold_at_entry(pid, err) < 0) {
-		hold_end(pid);
+	if (hold(&h, err) < 0) {
+		hold_end(h.pid);
 		return -1;
 	}
-	*out = pid;
+	*out = h.pid;
 	return 0;
 }

@@ -17,6 +17,8 @@
 #include "script/script.h"
 #include "wire/collect.h"
 
+#define INSERT_NAME "hark-probe" /* of what is mapped in the process */
+
 struct insertion;
 
 /* What goes in; all borrowed. */
@@ -30,6 +32,8 @@ struct insert_plan {
 	void *ctx;
 	struct collect_geometry geometry; /* max_sites: at least */
 	uint32_t flags;			  /* COLLECT_* */
+	struct collect_clock clock;
+	int inner_pid; /* what the process calls itself */
 	/* Sites that belong to no instruction (BEGIN and so on): their texts;
 	 * they get the first numbers. */
 	const char *const (*free_sites)[4];
@@ -42,7 +46,9 @@ struct door;
  * held, with all probes in it. */
 int insert_open(struct door *d, const struct insert_plan *p,
 		struct insertion **out, struct hark_err *err);
-/* All threads are held through the door: takes everything out again. */
+/* All threads are held through the door: takes everything out again. 0: it is
+ * done, or the program is gone; 1: no probe is hit any more, but somebody is
+ * still in one: let all go, and come again. */
 int insert_remove(struct insertion *i, struct door *d, struct hark_err *err);
 void insert_close(struct insertion *i);
 
