@@ -155,30 +155,34 @@ static inline const uint8_t *frame_exprs(const struct frame_table *t)
 	return (const uint8_t *)(frame_rows(t) + t->n_rows);
 }
 
+/* Rows from first to last are of one page: the first of them that begins
+ * behind low, or last. No branch depends on what is found: nobody could
+ * predict it. */
+static inline uint32_t frame_rows_among(const struct frame_row *row,
+					uint32_t first, uint32_t last,
+					uint16_t low)
+{
+	uint32_t n = last - first;
+
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		first += row[first + half - 1].low <= low ? half : 0;
+		n -= half;
+	}
+	return first + (n > 0 && row[first].low <= low);
+}
+
 /* The number of rows at or before addr; the last of them has its rule. */
 static inline uint32_t frame_rows_until(const struct frame_table *t,
 					uint64_t addr)
 {
 	uint64_t page = (addr - t->base) / FRAME_PAGE;
-	const struct frame_row *row = frame_rows(t);
-	uint16_t low = (uint16_t)addr;
-	uint32_t first, n;
 
 	if (page >= t->n_pages)
 		return 0;
-	first = frame_pages(t)[page];
-	n = frame_pages(t)[page + 1] - first;
-	while (n > 0) {
-		uint32_t half = n / 2;
-
-		if (row[first + half].low <= low) {
-			first += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return first;
+	return frame_rows_among(frame_rows(t), frame_pages(t)[page],
+				frame_pages(t)[page + 1], (uint16_t)addr);
 }
 
 /* The rule of a link-time address; never NULL. */
