@@ -66,10 +66,12 @@ HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight script pro
 	profile context present gdb ask cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects;
-# of probes, what runs scripts.
+# of probes, what runs scripts and walks stacks.
 INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
 	$(wildcard src/record/collect*.c src/script/machine*.c) \
-	src/script/verify.c src/script/aggregate.c
+	src/script/verify.c src/script/aggregate.c \
+	$(wildcard src/probe/stack_missing.c) src/probe/stack.c \
+	src/probe/trampoline.c src/image/frame_rows.c
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
 	$(wildcard src/inside/*.S src/engine/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)

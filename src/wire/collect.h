@@ -91,10 +91,15 @@ struct collect_trap {
 };
 
 /* -- For stacks: a module's call-frame rules; they ascend -- */
+
+enum { COLLECT_BLOCK = 128 }; /* bytes of code */
+
 struct collect_frames {
 	uint64_t start, end; /* of its code, at run time */
 	uint64_t bias;
-	uint64_t table; /* offset of a struct frame_table */
+	uint64_t table;	 /* offset of a struct frame_table; 0: no rules */
+	uint64_t blocks; /* offset of uint32_t: for each block from start on,
+			  * and for the end, how many rows begin before it */
 };
 
 struct collect_index {
