@@ -66,16 +66,17 @@ HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight script pro
 	profile context present gdb ask cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects;
-# of probes, what runs scripts and walks stacks.
+# of probes, what happens at a hit.
 INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
 	$(wildcard src/record/collect*.c src/script/machine*.c) \
 	src/script/verify.c src/script/aggregate.c \
-	$(wildcard src/probe/stack_missing.c) src/probe/stack.c \
+	$(wildcard src/probe/collect*.c src/probe/native*.c) src/probe/stack.c \
 	src/probe/trampoline.c src/image/frame_rows.c
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
-	$(wildcard src/inside/*.S src/engine/*.S))
+	$(wildcard src/inside/*.S src/engine/*.S src/probe/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)
 GDB_ASM     := $(wildcard src/gdb/*.S)
+PROBE_ASM   := $(wildcard src/probe/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
 UNIT_SRC    := $(wildcard tests/unit/*.c)
 GUEST_SRC   := $(wildcard tests/guests/*.c)
@@ -83,7 +84,7 @@ FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 
 INSIDE_OBJ  := $(INSIDE_SRC:%.c=$(O)/inside/%.o) $(INSIDE_ASM:%.S=$(O)/inside/%.o)
 HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) \
-	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM))
+	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM) $(PROBE_ASM))
 UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 
 # The library is a release's: sanitizers belong to programs.

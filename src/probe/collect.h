@@ -11,6 +11,11 @@
  *     bounded time. While it is in a probe no signal handler of the program
  *     runs in it (probe/native).
  * C3  What was recorded is there for hark even if the thread is killed.
+ * C4  A thread that is in collect_hit() is in one of three states: its area is
+ *     .busy; or all its signals are blocked (it has no area yet); or it is
+ *     between collect_hit_first and collect_hit_end, where rbx is as the caller
+ *     had it, the address of the frame, and the hit is either not begun at all
+ *     or done: from collect_hit_done on.
  *
  * Freestanding, and hosted too. */
 #ifndef PROBE_COLLECT_H
@@ -29,11 +34,13 @@ void collect_board_init(const struct collect_plan *plan, void *board);
 
 /* A trampoline's handler; cookie is a struct collect_site. */
 void collect_hit(struct probe_frame *frame, uint64_t cookie);
+/* Its code. */
+extern const uint8_t collect_hit_first[], collect_hit_done[], collect_hit_end[];
 
 /* The area of the thread whose fs base that is; NULL: there is none free.
  * Created if it is new. In the target. */
 struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs);
-/* The thread ends: its area may be another's. */
+/* The calling thread ends: its area may be another's. */
 void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
 
 /* -- What the collector needs of others -- */
@@ -55,7 +62,11 @@ struct collect_outside {
 	uint64_t args[PROBE_ARGUMENTS];
 	uint32_t pid;
 	bool (*read)(void *ctx, uint64_t addr, void *out, uint32_t len);
-	void *ctx; /* borrowed */
+	void *ctx;    /* borrowed */
+	bool goes_on; /* one more clause of the hit that was run last */
+	/* What the clause asked for. */
+	bool wants_stop;
+	uint32_t wants_signal;
 };
 enum machine_end collect_run(struct collect_outside *o, uint32_t clause);
 

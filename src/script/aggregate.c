@@ -135,19 +135,6 @@ static uint32_t lquantize_of(const struct probe_aggregation *a, int64_t value)
 	return level < levels ? (uint32_t)level + 1 : levels + 1;
 }
 
-static uint32_t quantize_of(int64_t value)
-{
-	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-	uint32_t log;
-
-	if (value == 0)
-		return AGGREGATE_ZERO;
-	log = 63 - (uint32_t)__builtin_clzll(size);
-	if (log > 62)
-		log = 62;
-	return value > 0 ? AGGREGATE_ZERO + 1 + log : AGGREGATE_ZERO - 1 - log;
-}
-
 static int64_t quantize_bucket(uint32_t bucket)
 {
 	if (bucket == AGGREGATE_ZERO)
@@ -236,7 +223,7 @@ void aggregate_update(const struct probe_aggregation *a, uint64_t *cells,
 		cells[1] += (uint64_t)value;
 		break;
 	case PROBE_QUANTIZE:
-		cells[quantize_of(value)] += (uint64_t)weight;
+		cells[aggregate_quantize_of(value)] += (uint64_t)weight;
 		break;
 	case PROBE_LQUANTIZE:
 		cells[lquantize_of(a, value)] += (uint64_t)weight;

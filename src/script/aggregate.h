@@ -26,6 +26,20 @@ void aggregate_update(const struct probe_aggregation *a, uint64_t *cells,
 void aggregate_merge(const struct probe_aggregation *a, uint64_t *into,
 		     const uint64_t *from);
 
+/* The bucket that a value of quantize belongs to. */
+static inline uint32_t aggregate_quantize_of(int64_t value)
+{
+	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	uint32_t log;
+
+	if (value == 0)
+		return AGGREGATE_ZERO;
+	log = 63 - (uint32_t)__builtin_clzll(size);
+	if (log > 62)
+		log = 62;
+	return value > 0 ? AGGREGATE_ZERO + 1 + log : AGGREGATE_ZERO - 1 - log;
+}
+
 /* The lowest value (of those nearest to 0, below it) that a bucket of a
  * quantize counts; for lquantize and llquantize of buckets 1 and on, and of
  * the last the limit. */

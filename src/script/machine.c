@@ -248,6 +248,7 @@ static bool run_cell(struct machine *m, const struct probe_insn *i)
 	bool is_put = i->op == PROBE_PUT_KEY;
 	const uint8_t *key = m->h->scratch + m->key;
 	uint32_t len = m->used - m->key;
+	bool is_well = true;
 	void *cell;
 
 	if (is_put && m->r[i->a] == 0) {
@@ -258,14 +259,16 @@ static bool run_cell(struct machine *m, const struct probe_insn *i)
 	cell = m->h->cell(m->h, (uint32_t)i->imm, key, len, is_put);
 	m->used = m->key;
 	if (v->kind == PROBE_STRING && !is_put)
-		return get_text(m, cell, &m->r[i->d]);
-	if (!is_put)
+		is_well = get_text(m, cell, &m->r[i->d]);
+	else if (!is_put)
 		m->r[i->d] = cell != NULL ? *(const uint64_t *)cell : 0;
 	else if (cell != NULL && v->kind == PROBE_STRING)
 		put_text(m, cell, m->r[i->a]);
 	else if (cell != NULL)
 		*(uint64_t *)cell = m->r[i->a];
-	return true;
+	if (m->h->cell_done != NULL)
+		m->h->cell_done(m->h);
+	return is_well;
 }
 
 /* -- Keys -- */

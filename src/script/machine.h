@@ -54,6 +54,8 @@ struct machine_host {
 	 * NULL: it is not there, or there is no room for it. */
 	void *(*cell)(struct machine_host *h, uint32_t variable,
 		      const uint8_t *key, uint32_t len, bool create);
+	/* The machine is done with the cell; may be NULL. */
+	void (*cell_done)(struct machine_host *h);
 	void (*forget)(struct machine_host *h, uint32_t variable,
 		       const uint8_t *key, uint32_t len);
 

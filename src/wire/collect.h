@@ -148,8 +148,10 @@ struct collect_plan {
 	struct collect_span program; /* n: bytes of a struct probe_program */
 	struct collect_geometry geometry;
 	struct collect_clock clock;
-	uint32_t pid;	/* as the target sees itself; of its first process */
-	uint32_t epoch; /* grows when aggregations are to be cleared */
+	uint32_t pid; /* as the target sees itself; of its first process */
+	uint32_t zero;
+	int64_t errno_offset; /* of a thread's errno from fs; 0: not known */
+	uint64_t execname;    /* offset of a text; 0: none */
 };
 
 static inline const void *collect_at(const struct collect_plan *p,
@@ -167,17 +169,27 @@ collect_index(const struct collect_plan *p)
 /* -- The table -- */
 
 /* By the base of fs, which every thread has for itself: open addressing, from
- * (fs >> 6) * COLLECT_HASH >> 54 on. */
-enum { COLLECT_ENTRIES = 1024 * 4 };
+ * collect_first() on, and around. */
+#define COLLECT_HASH 0x9e3779b97f4a7c15ull
+enum {
+	COLLECT_ENTRIES = 4096,
+	COLLECT_NOBODY = 1,	   /* as fs: a thread that is no more */
+	COLLECT_APART = 0xffffffff /* as pid: a child that is not followed */
+};
+
+static inline unsigned collect_first(uint64_t fs)
+{
+	return (unsigned)((fs >> 6) * COLLECT_HASH >> 52);
+}
 
 struct collect_who {
-	uint64_t fs;   /* 1: nobody any more */
-	uint64_t area; /* address of a struct collect_area; 0: this entry and
-			* all behind it are free */
+	uint64_t fs;   /* or COLLECT_NOBODY */
+	uint64_t area; /* address of a struct collect_area; 0: this entry was
+			* never used, so nobody is to be found behind it */
 };
 
 struct collect_table {
-	uint32_t pid; /* who it belongs to; 0: a new process (fork) */
+	uint32_t pid; /* whose it is; 0: a new process; COLLECT_APART */
 	uint32_t lock;
 	uint8_t pad[56];
 	struct collect_who who[COLLECT_ENTRIES];
@@ -198,8 +210,10 @@ enum { COLLECT_TOKENS = 4 };
 
 /* A thread, as long as it lives; then another may have it. */
 struct collect_area {
-	uint64_t plan;	 /* in the target */
-	uint32_t owner;	 /* 0: free; 1: taken; atomic */
+	uint64_t plan; /* in the target */
+	/* Low two bits: 0 free, 1 taken, 2 about to be; above them a number
+	 * that grows with each owner. Atomic. */
+	uint32_t owner;
 	uint32_t number; /* of the area */
 	uint32_t pid, tid;
 	uint64_t fs;
@@ -220,7 +234,7 @@ struct collect_area {
 	} token[COLLECT_TOKENS];
 	uint32_t next_token;
 	uint32_t n_tokens;
-	/* Of the collector; offsets from the area. */
+	/* Of the collector (probe/collect_priv.h); offsets from the area. */
 	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */
 };

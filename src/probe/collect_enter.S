@@ -1,0 +1,150 @@
+/* probe/collect_enter.S - the way into the collector.
+ *
+ * From collect_hit_first to collect_hit_end rbx is the caller's, so that a signal handler
+ * finds the frame in it (C4): only what is called from here uses it, and that
+ * runs with .busy set or all signals blocked.
+ *
+ *	site, fs -> table -> area -> busy = 1, collect_fire(), busy = 0
+ *
+ * A thread that is not in the table blocks its signals first: whoever holds
+ * the table's lock must not be interrupted by a handler with probes in it. */
+
+/* ORDER collect_enter: held against the structs by collect.c. */
+#define PLAN_TABLE 56
+#define TABLE_WHO 64
+#define WHO_AREA 8
+#define AREA_BUSY 32
+#define AREA_DEFERRED 36
+#define AREA_FRAME 40
+#define HASH 0x9e3779b97f4a7c15
+#define N_ENTRIES 4096
+#define LAST_ENTRY 0xfff0
+#define APART -1
+#define SYS_SIGPROCMASK 14
+#define SIG_BLOCK 0
+#define SIG_SETMASK 2
+
+	.section .text.collect_hit, "ax"
+	.macro place name
+	.globl \name
+	.hidden \name
+\name:
+	.endm
+
+/* -- The hit is not begun -- */
+
+place collect_hit_first
+
+/* Somebody else's entry. Nobody was ever behind one without an area. */
+collided:
+	mov $N_ENTRIES, %r9d
+next:
+	cmpq $0, TABLE_WHO + WHO_AREA(%rcx, %r8)
+	je unknown
+	add $16, %r8d
+	and $LAST_ENTRY, %r8d
+	dec %r9d
+	jz unknown
+	cmp %rax, TABLE_WHO(%rcx, %r8)
+	jne next
+	jmp found
+
+/* Once in a thread's life, unless it finds no area. */
+unknown:
+	cmpl $APART, (%rcx)
+	je leave
+	push %rdi
+	push %rsi
+	push %rax
+	sub $16, %rsp
+	movq $-1, (%rsp)
+	mov $SYS_SIGPROCMASK, %eax
+	mov $SIG_BLOCK, %edi
+	mov %rsp, %rsi
+	lea 8(%rsp), %rdx
+	mov $8, %r10d
+	syscall
+	mov 24(%rsp), %rdi
+	mov 16(%rsp), %rsi
+	call collect_new
+	test %rax, %rax
+	jz nobody
+	mov 32(%rsp), %rdi
+	mov %rdi, AREA_FRAME(%rax)
+	movl $1, AREA_BUSY(%rax)
+	mov %rax, (%rsp)
+	mov $SYS_SIGPROCMASK, %eax
+	mov $SIG_SETMASK, %edi
+	lea 8(%rsp), %rsi
+	xor %edx, %edx
+	mov $8, %r10d
+	syscall
+	mov (%rsp), %rdx
+	add $24, %rsp
+	pop %rsi
+	pop %rdi
+	jmp fire
+
+	.p2align 4
+	.type collect_hit, @function
+/* rdi: frame, rsi: site */
+place collect_hit
+	mov (%rsi), %rcx
+	rdfsbase %rax
+	movabs $HASH, %rdx
+	mov %rax, %r8
+	mov PLAN_TABLE(%rcx), %rcx
+	shr $6, %r8
+	imul %rdx, %r8
+	shr $48, %r8
+	and $LAST_ENTRY, %r8d
+	cmp %rax, TABLE_WHO(%rcx, %r8)
+	jne collided
+found:
+	mov TABLE_WHO + WHO_AREA(%rcx, %r8), %rdx
+	test %rdx, %rdx
+	jz unknown
+	cmpl $0, AREA_BUSY(%rdx)
+	jne recursed
+	mov %rdi, AREA_FRAME(%rdx)
+	movl $1, AREA_BUSY(%rdx)
+fire:
+	push %rdx
+	call collect_fire
+	pop %rdx
+	movl $0, AREA_BUSY(%rdx)
+
+/* -- It is done -- */
+
+place collect_hit_done
+	cmpl $0, AREA_DEFERRED(%rdx)
+	jne deferred
+leave:
+	ret
+
+deferred:
+	mov %rdx, %rdi
+	mov AREA_FRAME(%rdx), %rsi
+	jmp native_leave
+
+/* The area is busy: it stays so. */
+recursed:
+	mov %rsi, %rdi
+	mov %rdx, %rsi
+	jmp collect_recursed
+
+/* It has been counted, as one without an area. */
+nobody:
+	mov $SYS_SIGPROCMASK, %eax
+	mov $SIG_SETMASK, %edi
+	lea 8(%rsp), %rsi
+	xor %edx, %edx
+	mov $8, %r10d
+	syscall
+	add $40, %rsp
+	ret
+
+	.type collect_hit_end, @object
+place collect_hit_end
+	.size collect_hit, . - collect_hit
+	.section .note.GNU-stack, "", @progbits

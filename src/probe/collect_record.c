@@ -1,0 +1,144 @@
+/* probe/collect_record.c - records, one behind the other in a ring.
+ *
+ *	tail v			     v head
+ *	   [....|......|...|........]         size = 8 * n
+ *
+ * A clause writes its entries where they will stay, behind the head of a
+ * record for the most that it may put out; the record is made as long as
+ * needed and published by one store of .head. So all that was put is whole,
+ * whenever the thread is killed. What does not fit before the end of the
+ * memory begins anew at its start: a record of kind COLLECT_PAD fills the rest.
+ *
+ *	COLLECT_SWITCH	hark takes records and moves .tail
+ *	COLLECT_FILL	.tail stays 0; the first record that finds no room
+ *			closes the ring
+ *	COLLECT_RING	the thread moves .tail over the oldest records before
+ *			it writes in their place */
+#include "inside/sys.h"
+#include "probe/collect_priv.h"
+
+static struct collect_record *record_at(const struct collect_work *w,
+					uint32_t at)
+{
+	return (struct collect_record *)(void *)(w->bytes + at);
+}
+
+static uint64_t used(const struct collect_ring *r)
+{
+	return r->head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+}
+
+/* One record less; false: it is not what this thread has written. */
+static bool drop_oldest(const struct collect_work *w)
+{
+	struct collect_ring *r = w->ring;
+	uint32_t size =
+	    r->tail_at < r->size ? record_at(w, r->tail_at)->size : 0;
+
+	if (size == 0 || size % 8 != 0 || size > r->size - r->tail_at ||
+	    size > used(r))
+		return false;
+	r->tail_at += size;
+	r->tail_at = r->tail_at == r->size ? 0 : r->tail_at;
+	__atomic_store_n(&r->tail, r->tail + size, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool has_room(const struct collect_work *w, uint32_t len)
+{
+	struct collect_ring *r = w->ring;
+
+	if (len > r->size || used(r) > r->size)
+		return false;
+	if (w->plan->geometry.policy == COLLECT_RING)
+		while (used(r) + len > r->size)
+			if (!drop_oldest(w))
+				return false;
+	return used(r) + len <= r->size;
+}
+
+static void publish(struct collect_work *w, uint32_t size)
+{
+	struct collect_ring *r = w->ring;
+
+	r->at += size;
+	r->at = r->at == r->size ? 0 : r->at;
+	__atomic_store_n(&r->head, r->head + size, __ATOMIC_RELEASE);
+}
+
+/* hark is told, once for each time it has emptied the ring. */
+static void ring_bell(struct collect_work *w)
+{
+	struct collect_ring *r = w->ring;
+	uint64_t tail = __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+
+	if (r->rung == tail + 1)
+		return;
+	r->rung = tail + 1;
+	__atomic_fetch_add(&w->board->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&w->board->sleeping, __ATOMIC_SEQ_CST) != 0)
+		sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&w->board->bell,
+			  SYS_FUTEX_WAKE, 1);
+}
+
+/* The rest of the memory is left empty. */
+static bool pad(struct collect_work *w)
+{
+	struct collect_ring *r = w->ring;
+	uint32_t rest = r->size - r->at;
+
+	if (w->plan->geometry.policy == COLLECT_FILL || !has_room(w, rest))
+		return false;
+	record_at(w, r->at)->size = rest;
+	record_at(w, r->at)->kind = COLLECT_PAD;
+	publish(w, rest);
+	return true;
+}
+
+uint8_t *collect_reserve(struct collect_work *w, uint32_t len)
+{
+	uint32_t need = (uint32_t)sizeof(struct collect_record) + len;
+	struct collect_ring *r = w->ring;
+
+	if (r->at >= r->size || need > r->size || r->is_full != 0)
+		return NULL;
+	if ((need > r->size - r->at && !pad(w)) || !has_room(w, need)) {
+		r->is_full = w->plan->geometry.policy == COLLECT_FILL;
+		return NULL;
+	}
+	return w->bytes + r->at + sizeof(struct collect_record);
+}
+
+void collect_head(struct collect_work *w, struct collect_record *r,
+		  enum collect_record_kind kind, uint32_t len)
+{
+	r->size = (uint32_t)sizeof *r + len;
+	r->kind = kind;
+	r->site = w->site->number;
+	r->clause = w->clause;
+	r->time_ns = collect_now(w);
+	r->tid = w->area->tid;
+	r->pid = w->area->pid;
+}
+
+void collect_put(struct collect_work *w, enum collect_record_kind kind,
+		 uint32_t len)
+{
+	collect_head(w, record_at(w, w->ring->at), kind, len);
+	publish(w, (uint32_t)sizeof(struct collect_record) + len);
+	if (w->plan->geometry.policy == COLLECT_SWITCH &&
+	    used(w->ring) > w->ring->size / 2)
+		ring_bell(w);
+}
+
+bool collect_put_copy(struct collect_work *w, const struct collect_record *r)
+{
+	uint32_t len = r->size - (uint32_t)sizeof *r;
+	uint8_t *to = collect_reserve(w, len);
+
+	if (to == NULL)
+		return false;
+	__builtin_memcpy(to - sizeof *r, r, r->size);
+	publish(w, r->size);
+	return true;
+}
