@@ -17,6 +17,13 @@ int board_open(const struct collect_plan *plan, void *base, struct board **out,
 	       struct hark_err *err);
 void board_close(struct board *b);
 
+/* hark's own, for collect_run(); not on the board. */
+struct collect_area *board_area(struct board *b);
+/* Sleeps until a ring is half full, or that long. */
+void board_wait(struct board *b, uint64_t timeout_ns);
+/* A process has ended, as the target numbers them: its areas are free. */
+void board_gone(struct board *b, uint32_t pid);
+
 /* -- Records -- */
 
 struct board_record {
@@ -32,8 +39,9 @@ struct board_record {
 };
 
 /* Takes what is there, by time across all threads; records younger than the
- * moment it began wait for the next call (unless last). -1 from visit ends it
- * and is returned. */
+ * moment it began wait for the next call (unless last). With COLLECT_RING there
+ * is nothing before the last call. -1 from visit ends it and is returned; what
+ * visit makes hark record itself is for the next call. */
 int board_drain(struct board *b, int last,
 		int (*visit)(void *ctx, const struct board_record *r,
 			     struct hark_err *err),
@@ -46,7 +54,10 @@ int board_drain(struct board *b, int last,
 int board_rows(struct board *b, uint32_t aggregation, struct show_row **rows,
 	       size_t *n, struct hark_err *err);
 /* All values become 0 (clear), or the rows go, but for the first or last
- * `keep` by value (trunc: keep > 0 the largest, < 0 the smallest, 0 none). */
+ * `keep` by value (trunc: keep > 0 the largest, < 0 the smallest, 0 none). Only
+ * what the last board_rows() of the aggregation showed is cleared, if there was
+ * one since the last board_drain() began; else what there is now. So between a
+ * printa() and a clear() nothing is lost: it counts for the time after. */
 int board_clear(struct board *b, uint32_t aggregation, struct hark_err *err);
 int board_trunc(struct board *b, uint32_t aggregation, int64_t keep,
 		struct hark_err *err);

@@ -53,11 +53,12 @@ void native_leave(struct collect_area *area, struct probe_frame *frame);
 
 /* -- In hark -- */
 
-/* A clause of BEGIN, END, ERROR or a tick, on the board's own area for hark.
- * How hark sees target memory is up to it. */
+/* A clause of BEGIN, END, ERROR or a tick, with hark's own area. How hark sees
+ * target memory is up to it. */
 struct collect_outside {
 	const struct collect_plan *plan; /* as hark has it mapped */
 	void *board;
+	struct collect_area *area;	 /* hark's own: board_area() */
 	const struct collect_site *site; /* names, accounting */
 	uint64_t args[PROBE_ARGUMENTS];
 	uint32_t pid;

@@ -6,16 +6,17 @@
  * when he is gone nobody finds them, and when there is no more room they are
  * swept out.
  *
- * The table is damaged if a process is killed while it holds the lock; then
- * the lock stays taken, and nobody sees the damage. */
+ * A1  No offset is followed that does not lead to a whole entry, and no list
+ *     is gone through for longer than it can be: the program may write here,
+ *     and hark uses the table, too.
+ * A2  If a process is killed while it holds the lock, the lock stays taken,
+ *     and nobody meets a table that is half changed. */
 #include "probe/collect_priv.h"
 
 enum { CLASSES = 12, CLASS_MIN = 64, BUCKET_SHARE = 16 };
 
 struct collect_arrays {
-	uint32_t size; /* bytes of all, from here on */
-	uint32_t used;
-	uint32_t n_buckets;	/* a power of two */
+	uint32_t used;		/* bytes, from here on */
 	uint32_t swept;		/* board.ended when it was swept last */
 	uint32_t free[CLASSES]; /* offsets of entries; 0: none */
 	uint32_t bucket[];
@@ -32,37 +33,51 @@ struct entry {
 	/* key, value */
 };
 
-void collect_arrays_init(struct collect_arrays *arrays, uint32_t size)
+uint32_t collect_array_buckets(uint32_t size)
 {
 	uint32_t n = 1;
 
-	if (size < sizeof *arrays + CLASS_MIN)
-		return;
+	if (size < 16 * CLASS_MIN)
+		return 0;
 	while (n < (1U << 24) &&
 	       n * 2 * sizeof(uint32_t) * BUCKET_SHARE <= size)
 		n *= 2;
-	arrays->size = size;
-	arrays->n_buckets = n;
-	arrays->used =
-	    (uint32_t)(sizeof *arrays + n * sizeof(uint32_t) + 7) & ~7U;
+	return n;
+}
+
+static uint32_t first_entry(const struct collect_work *w)
+{
+	return (uint32_t)(sizeof *w->arrays +
+			  w->n_array_buckets * sizeof(uint32_t) + CLASS_MIN -
+			  1) &
+	       ~(CLASS_MIN - 1U);
 }
 
 /* -- Entries -- */
 
-static struct entry *entry_at(struct collect_arrays *arrays, uint32_t offset)
+static bool fits(const struct collect_work *w, uint32_t offset, uint32_t class)
 {
-	return (struct entry *)(void *)((uint8_t *)arrays + offset);
+	return class < CLASSES &&
+	       (uint32_t)CLASS_MIN << class <= w->arrays_size - offset;
 }
 
-static uint32_t offset_of(struct collect_arrays *arrays,
-			  const struct entry *entry)
+/* A1. NULL: there is none, or it cannot be one. */
+static struct entry *entry_at(const struct collect_work *w, uint32_t offset)
 {
-	return (uint32_t)((const uint8_t *)entry - (const uint8_t *)arrays);
+	struct entry *e;
+
+	if (offset == 0 || offset % 8 != 0 ||
+	    offset > w->arrays_size - CLASS_MIN)
+		return NULL;
+	e = (struct entry *)(void *)((uint8_t *)w->arrays + offset);
+	return fits(w, offset, __atomic_load_n(&e->class, __ATOMIC_RELAXED))
+		   ? e
+		   : NULL;
 }
 
-static uint8_t *value_of(struct entry *entry)
+static uint32_t offset_of(const struct collect_work *w, const struct entry *e)
 {
-	return (uint8_t *)(entry + 1) + entry->key_len;
+	return (uint32_t)((const uint8_t *)e - (const uint8_t *)w->arrays);
 }
 
 /* Whose it is, and which: what is compared. */
@@ -72,24 +87,8 @@ struct wanted {
 	uint32_t value_size;
 };
 
-static struct wanted want(struct collect_work *w, uint32_t variable,
-			  const uint8_t *key, uint32_t len)
+static uint32_t hash_of(uint64_t hash, const uint8_t *key, uint32_t len)
 {
-	const struct probe_variable *v =
-	    &probe_variables(w->h.program)[variable];
-	struct wanted want = {.head = {.variable = variable, .key_len = len},
-			      .key = key};
-	uint64_t hash;
-
-	want.value_size = v->kind == PROBE_STRING
-			      ? machine_text_slot(w->h.program)
-			      : (uint32_t)sizeof(uint64_t);
-	if (v->scope != PROBE_GLOBAL) {
-		want.head.area = w->area->number + 1;
-		want.head.owner =
-		    __atomic_load_n(&w->area->owner, __ATOMIC_RELAXED);
-	}
-	hash = variable + 1 + ((uint64_t)want.head.area << 32);
 	for (uint32_t i = 0; i < len; i += 8) {
 		uint64_t word;
 
@@ -97,37 +96,74 @@ static struct wanted want(struct collect_work *w, uint32_t variable,
 		hash = (hash ^ word) * COLLECT_HASH;
 		hash ^= hash >> 29;
 	}
-	want.head.hash = (uint32_t)(hash ^ hash >> 32);
-	return want;
+	return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool is_wanted(const struct entry *e, const struct wanted *want)
+/* False: it is larger than any entry can be. */
+static bool want(const struct collect_work *w, uint32_t variable,
+		 const uint8_t *key, uint32_t len, struct wanted *out)
 {
-	return e->hash == want->head.hash &&
+	const struct probe_variable *v =
+	    &probe_variables(w->h.program)[variable];
+	uint64_t size;
+
+	*out = (struct wanted){.head = {.variable = variable, .key_len = len},
+			       .key = key};
+	out->value_size = v->kind == PROBE_STRING
+			      ? machine_text_slot(w->h.program)
+			      : (uint32_t)sizeof(uint64_t);
+	if (v->scope != PROBE_GLOBAL) {
+		out->head.area = w->area->number + 1;
+		out->head.owner =
+		    __atomic_load_n(&w->area->owner, __ATOMIC_RELAXED);
+	}
+	out->head.hash =
+	    hash_of(variable + 1 + ((uint64_t)out->head.area << 32), key, len);
+	size = sizeof(struct entry) + len + (uint64_t)out->value_size;
+	while (out->head.class < CLASSES && size > (uint64_t)CLASS_MIN
+						       << out->head.class)
+		out->head.class ++;
+	return out->head.class < CLASSES;
+}
+
+static bool is_wanted(const struct collect_work *w, const struct entry *e,
+		      const struct wanted *want)
+{
+	return e->hash == want->head.hash && e->class == want->head.class &&
 	       e->variable == want->head.variable &&
 	       e->area == want->head.area && e->owner == want->head.owner &&
 	       e->key_len == want->head.key_len &&
-	       __builtin_memcmp(e + 1, want->key, e->key_len) == 0;
+	       fits(w, offset_of(w, e), want->head.class) &&
+	       __builtin_memcmp(e + 1, want->key, want->head.key_len) == 0;
 }
 
-/* Where the offset of the wanted entry is kept; of 0 if it is not there. */
-static uint32_t *find(struct collect_arrays *arrays, const struct wanted *want)
+/* NULL: it is not there; else *from is where its offset is kept. */
+static struct entry *find(const struct collect_work *w,
+			  const struct wanted *want, uint32_t **from)
 {
 	uint32_t *at =
-	    &arrays->bucket[want->head.hash & (arrays->n_buckets - 1)];
+	    &w->arrays->bucket[want->head.hash & (w->n_array_buckets - 1)];
 
-	while (*at != 0 && !is_wanted(entry_at(arrays, *at), want))
-		at = &entry_at(arrays, *at)->next;
-	return at;
+	for (uint32_t i = 0; i < w->arrays_size / CLASS_MIN; i++) {
+		struct entry *e = entry_at(w, *at);
+
+		if (e == NULL)
+			return NULL;
+		if (is_wanted(w, e, want)) {
+			*from = at;
+			return e;
+		}
+		at = &e->next;
+	}
+	return NULL;
 }
 
-static void take_out(struct collect_arrays *arrays, uint32_t *at)
+static void take_out(const struct collect_work *w, uint32_t *at,
+		     struct entry *e, uint32_t class)
 {
-	struct entry *e = entry_at(arrays, *at);
-
 	*at = e->next;
-	e->next = arrays->free[e->class];
-	arrays->free[e->class] = offset_of(arrays, e);
+	e->next = w->arrays->free[class];
+	w->arrays->free[class] = offset_of(w, e);
 }
 
 /* -- Room -- */
@@ -136,91 +172,93 @@ static void take_out(struct collect_arrays *arrays, uint32_t *at)
 static bool has_owner(const struct collect_work *w,
 		      const struct collect_layout *l, const struct entry *e)
 {
-	const uint8_t *area = (const uint8_t *)w->board + l->areas +
-			      (e->area - 1) * l->area_stride;
+	uint32_t number = e->area;
+	const struct collect_area *area;
 
-	return e->area == 0 ||
-	       e->owner ==
-		   __atomic_load_n(
-		       &((const struct collect_area *)(const void *)area)
-			    ->owner,
-		       __ATOMIC_RELAXED);
+	/* Everybody's, or hark's. */
+	if (number == 0 || number > w->plan->geometry.max_threads)
+		return true;
+	area = (const struct collect_area
+		    *)(const void *)((const uint8_t *)w->board + l->areas +
+				     (number - 1) * l->area_stride);
+	return e->owner == __atomic_load_n(&area->owner, __ATOMIC_RELAXED);
+}
+
+static void sweep_bucket(const struct collect_work *w,
+			 const struct collect_layout *l, uint32_t *at)
+{
+	for (uint32_t i = 0; i < w->arrays_size / CLASS_MIN; i++) {
+		struct entry *e = entry_at(w, *at);
+		uint32_t class = e != NULL ? e->class : CLASSES;
+
+		if (class >= CLASSES)
+			return;
+		if (has_owner(w, l, e))
+			at = &e->next;
+		else
+			take_out(w, at, e, class);
+	}
 }
 
 /* What belongs to threads that are no more. */
 static void sweep(const struct collect_work *w)
 {
 	uint32_t ended = __atomic_load_n(&w->board->ended, __ATOMIC_RELAXED);
-	struct collect_arrays *arrays = w->arrays;
 	struct collect_layout l;
 
-	if (arrays->swept == ended)
+	if (w->arrays->swept == ended)
 		return;
-	arrays->swept = ended;
+	w->arrays->swept = ended;
 	collect_layout(&w->plan->geometry, w->h.program, &l);
-	for (uint32_t i = 0; i < arrays->n_buckets; i++) {
-		uint32_t *at = &arrays->bucket[i];
-
-		while (*at != 0) {
-			struct entry *e = entry_at(arrays, *at);
-
-			if (has_owner(w, &l, e))
-				at = &e->next;
-			else
-				take_out(arrays, at);
-		}
-	}
+	for (uint32_t i = 0; i < w->n_array_buckets; i++)
+		sweep_bucket(w, &l, &w->arrays->bucket[i]);
 }
 
-static struct entry *take(struct collect_arrays *arrays, uint32_t class)
+static struct entry *take(const struct collect_work *w, uint32_t class)
 {
-	uint32_t size = CLASS_MIN << class, at = arrays->free[class];
+	struct entry *e = entry_at(w, w->arrays->free[class]);
+	uint32_t size = CLASS_MIN << class, used = w->arrays->used;
 
-	if (at != 0) {
-		arrays->free[class] = entry_at(arrays, at)->next;
-		return entry_at(arrays, at);
+	if (e != NULL && fits(w, offset_of(w, e), class)) {
+		w->arrays->free[class] = e->next;
+		return e;
 	}
-	if (size > arrays->size - arrays->used)
+	if (used == 0)
+		used = first_entry(w);
+	if (used % 8 != 0 || used > w->arrays_size ||
+	    size > w->arrays_size - used)
 		return NULL;
-	at = arrays->used;
-	arrays->used += size;
-	return entry_at(arrays, at);
+	w->arrays->used = used + size;
+	return (struct entry *)(void *)((uint8_t *)w->arrays + used);
 }
 
-static struct entry *create(struct collect_work *w, const struct wanted *want)
+static uint8_t *create(const struct collect_work *w, const struct wanted *want)
 {
-	struct collect_arrays *arrays = w->arrays;
-	uint64_t size = sizeof(struct entry) + want->head.key_len +
-			(uint64_t)want->value_size;
-	uint32_t class = 0, *bucket;
-	struct entry *e;
+	uint32_t *bucket =
+	    &w->arrays->bucket[want->head.hash & (w->n_array_buckets - 1)];
+	struct entry *e = take(w, want->head.class);
+	uint8_t *value;
 
-	while (class < CLASSES && size > (uint64_t)CLASS_MIN << class)
-		class ++;
-	if (class == CLASSES)
-		return NULL;
-	e = take(arrays, class);
 	if (e == NULL) {
 		sweep(w);
-		e = take(arrays, class);
+		e = take(w, want->head.class);
 	}
 	if (e == NULL)
 		return NULL;
-	bucket = &arrays->bucket[want->head.hash & (arrays->n_buckets - 1)];
 	*e = want->head;
-	e->class = class;
 	e->next = *bucket;
 	__builtin_memcpy(e + 1, want->key, want->head.key_len);
-	__builtin_memset(value_of(e), 0, want->value_size);
-	*bucket = offset_of(arrays, e);
-	return e;
+	value = (uint8_t *)(e + 1) + want->head.key_len;
+	__builtin_memset(value, 0, want->value_size);
+	*bucket = offset_of(w, e);
+	return value;
 }
 
 /* -- For the machine -- */
 
 static bool take_lock(struct collect_work *w)
 {
-	if (w->arrays->n_buckets == 0) {
+	if (w->n_array_buckets == 0) {
 		collect_lack(w, COLLECT_NO_CELL);
 		return false;
 	}
@@ -243,35 +281,42 @@ void *collect_cell(struct machine_host *h, uint32_t variable,
 		   const uint8_t *key, uint32_t len, bool is_new)
 {
 	struct collect_work *w = (struct collect_work *)h;
-	struct wanted wanted = want(w, variable, key, len);
-	struct entry *e = NULL;
-	uint32_t at;
+	struct wanted wanted;
+	struct entry *e;
+	uint8_t *value;
+	uint32_t *from;
 
+	if (!want(w, variable, key, len, &wanted)) {
+		if (is_new)
+			collect_lack(w, COLLECT_NO_CELL);
+		return NULL;
+	}
 	if (!take_lock(w))
 		return NULL;
 	w->has_cell = true;
-	at = *find(w->arrays, &wanted);
-	if (at != 0) {
-		e = entry_at(w->arrays, at);
-	} else if (is_new) {
-		e = create(w, &wanted);
-		if (e == NULL)
-			collect_lack(w, COLLECT_NO_CELL);
-	}
-	return e != NULL ? value_of(e) : NULL;
+	e = find(w, &wanted, &from);
+	if (e != NULL)
+		return (uint8_t *)(e + 1) + len;
+	if (!is_new)
+		return NULL;
+	value = create(w, &wanted);
+	if (value == NULL)
+		collect_lack(w, COLLECT_NO_CELL);
+	return value;
 }
 
 void collect_forget(struct machine_host *h, uint32_t variable,
 		    const uint8_t *key, uint32_t len)
 {
 	struct collect_work *w = (struct collect_work *)h;
-	struct wanted wanted = want(w, variable, key, len);
-	uint32_t *at;
+	struct wanted wanted;
+	struct entry *e;
+	uint32_t *from;
 
-	if (!take_lock(w))
+	if (!want(w, variable, key, len, &wanted) || !take_lock(w))
 		return;
-	at = find(w->arrays, &wanted);
-	if (*at != 0)
-		take_out(w->arrays, at);
+	e = find(w, &wanted, &from);
+	if (e != NULL)
+		take_out(w, from, e, wanted.head.class);
 	collect_unlock(&w->board->arrays);
 }

@@ -77,9 +77,7 @@ void collect_layout(const struct collect_geometry *g,
 	out->speculations =
 	    take(&end, g->n_speculations * out->speculation_stride, PAGE);
 	out->areas = take(&end, 0, PAGE);
-	/* One more than there are threads: hark's own. */
-	out->size =
-	    out->areas + ((uint64_t)g->max_threads + 1) * out->area_stride;
+	out->size = out->areas + g->max_threads * out->area_stride;
 }
 
 uint64_t collect_board_size(const struct collect_plan *plan)
@@ -93,12 +91,8 @@ uint64_t collect_board_size(const struct collect_plan *plan)
 void collect_board_init(const struct collect_plan *plan, void *board)
 {
 	struct collect_board *b = board;
-	struct collect_layout l;
 
-	collect_layout(&plan->geometry, collect_program(plan), &l);
+	(void)plan;
 	b->magic = COLLECT_BOARD_MAGIC;
 	b->version = COLLECT_VERSION;
-	collect_arrays_init(
-	    (struct collect_arrays *)(void *)((uint8_t *)board + l.arrays),
-	    plan->geometry.array_size);
 }

@@ -1,22 +1,16 @@
 /* probe/collect_outside.c - clauses that hark runs itself.
  *
- * hark is one more thread of the board: the last area is its own. */
+ * hark is one more thread of the board, but its area is not there: nobody else
+ * can write to it. What it shares, all threads can spoil: globals, arrays and
+ * speculations are used with care. */
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
 
 static struct collect_work *work_of(const struct collect_outside *o)
 {
-	struct collect_area *area;
-	struct collect_layout l;
+	struct collect_area *area = o->area;
 
-	collect_layout(&o->plan->geometry, collect_program(o->plan), &l);
-	area = (struct collect_area *)(void *)((uint8_t *)o->board + l.areas +
-					       o->plan->geometry.max_threads *
-						   l.area_stride);
-	/* Whoever owned it before, hark is not where he was. */
-	if (collect_state(area)->work == 0 ||
-	    collect_work(area)->area != area ||
-	    collect_work(area)->plan != o->plan)
+	if (collect_state(area)->work == 0)
 		collect_area_init(o->plan, o->board, area,
 				  o->plan->geometry.max_threads);
 	area->pid = o->pid;

@@ -216,6 +216,7 @@ struct collect_work {
 	uint8_t *bytes; /* of the ring */
 	uint8_t *side;
 	struct collect_arrays *arrays;
+	uint32_t arrays_size, n_array_buckets;
 	uint8_t *speculations;
 	uint64_t speculation_stride;
 	struct collect_outside *outside; /* hark's; else NULL */
@@ -324,7 +325,7 @@ void *collect_cell(struct machine_host *h, uint32_t variable,
 void collect_cell_done(struct machine_host *h);
 void collect_forget(struct machine_host *h, uint32_t variable,
 		    const uint8_t *key, uint32_t len);
-void collect_arrays_init(struct collect_arrays *arrays, uint32_t size);
+uint32_t collect_array_buckets(uint32_t size);
 
 /* collect_lock.c */
 bool collect_lock(struct collect_lock *l, uint32_t area);
@@ -338,7 +339,8 @@ void collect_put(struct collect_work *w, enum collect_record_kind kind,
 void collect_head(struct collect_work *w, struct collect_record *r,
 		  enum collect_record_kind kind, uint32_t len);
 /* A record that is whole already. */
-bool collect_put_copy(struct collect_work *w, const struct collect_record *r);
+bool collect_put_copy(struct collect_work *w, const void *record,
+		      uint32_t size);
 
 /* collect_speculation.c */
 uint64_t collect_speculation(struct machine_host *h);

@@ -131,14 +131,15 @@ void collect_put(struct collect_work *w, enum collect_record_kind kind,
 		ring_bell(w);
 }
 
-bool collect_put_copy(struct collect_work *w, const struct collect_record *r)
+bool collect_put_copy(struct collect_work *w, const void *record, uint32_t size)
 {
-	uint32_t len = r->size - (uint32_t)sizeof *r;
-	uint8_t *to = collect_reserve(w, len);
+	uint32_t head = (uint32_t)sizeof(struct collect_record);
+	uint8_t *to = collect_reserve(w, size - head);
 
 	if (to == NULL)
 		return false;
-	__builtin_memcpy(to - sizeof *r, r, r->size);
-	publish(w, r->size);
+	__builtin_memcpy(to - head, record, size);
+	record_at(w, w->ring->at)->size = size;
+	publish(w, size);
 	return true;
 }

@@ -111,17 +111,18 @@ void collect_discard(struct machine_host *h, uint64_t id)
 static void add(struct collect_work *w, struct collect_speculation *s)
 {
 	struct collect_record *r = (struct collect_record *)(void *)w->side;
+	uint32_t used = __atomic_load_n(&s->used, __ATOMIC_RELAXED);
 
 	collect_head(w, r, COLLECT_RECORD, w->h.output_len);
 	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) !=
 		SPECULATION_ACTIVE ||
 	    s->turn != w->turn || r->size > room_of(w) ||
-	    s->used > room_of(w) - r->size) {
+	    used > room_of(w) - r->size || used % 8 != 0) {
 		collect_lack(w, COLLECT_NO_SPECULATION);
 		return;
 	}
-	__builtin_memcpy(record_at(s, s->used), r, r->size);
-	s->used += r->size;
+	__builtin_memcpy(record_at(s, used), r, r->size);
+	s->used = used + r->size;
 }
 
 void collect_keep(struct collect_work *w)
@@ -138,28 +139,32 @@ void collect_keep(struct collect_work *w)
 	collect_unlock(&s->lock);
 }
 
-static void lose(struct collect_work *w, const struct collect_record *r)
+static void lose(struct collect_work *w, uint32_t site)
 {
 	collect_add(&w->state->reasons[COLLECT_NO_COMMIT], 1);
-	if (r->site >= w->plan->geometry.max_sites)
+	if (site >= w->plan->geometry.max_sites)
 		return;
-	collect_add(&w->slots[r->site].account.recorded, (uint64_t)-1);
-	collect_add(&w->slots[r->site].account.dropped, 1);
+	collect_add(&w->slots[site].account.recorded, (uint64_t)-1);
+	collect_add(&w->slots[site].account.dropped, 1);
 }
 
+/* hark may do this, too, and believes nothing: what is read once is not read
+ * again. */
 static void copy_records(struct collect_work *w, struct collect_speculation *s)
 {
-	uint32_t end = s->used <= room_of(w) ? s->used : 0;
+	uint32_t end = __atomic_load_n(&s->used, __ATOMIC_RELAXED);
 
+	if (end > room_of(w))
+		return;
 	for (uint32_t at = 0; at < end;) {
 		const struct collect_record *r = record_at(s, at);
+		uint32_t size = __atomic_load_n(&r->size, __ATOMIC_RELAXED);
 
-		if (r->size < sizeof *r || r->size % 8 != 0 ||
-		    r->size > end - at)
+		if (size < sizeof *r || size % 8 != 0 || size > end - at)
 			break; /* somebody wrote over it */
-		if (!collect_put_copy(w, r))
-			lose(w, r);
-		at += r->size;
+		if (!collect_put_copy(w, r, size))
+			lose(w, __atomic_load_n(&r->site, __ATOMIC_RELAXED));
+		at += size;
 	}
 }
 

@@ -146,6 +146,8 @@ void collect_area_init(const struct collect_plan *plan,
 	w->side = collect_in(area, l.side);
 	w->arrays =
 	    (struct collect_arrays *)(void *)((uint8_t *)board + l.arrays);
+	w->arrays_size = plan->geometry.array_size;
+	w->n_array_buckets = collect_array_buckets(w->arrays_size);
 	w->speculations = (uint8_t *)board + l.speculations;
 	w->speculation_stride = l.speculation_stride;
 	w->random = __builtin_ia32_rdtsc() ^ (uint64_t)(uintptr_t)area;

@@ -1,0 +1,257 @@
+/* probe/board.c - hark's side of a board: accounts, and what was dropped. */
+#include "probe/board_priv.h"
+
+#include "inside/sys.h"
+#include "script/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* -- Opening -- */
+
+static int copy_plan(struct board *b, const struct collect_plan *plan,
+		     struct hark_err *err)
+{
+	struct verify_room *room = NULL;
+	const char *why = NULL;
+	int rc = -1;
+
+	b->plan = *plan;
+	if (b->plan.magic != COLLECT_MAGIC ||
+	    b->plan.version != COLLECT_VERSION ||
+	    b->plan.program.offset > b->plan.size ||
+	    b->plan.program.n > b->plan.size - b->plan.program.offset ||
+	    b->plan.geometry.policy > COLLECT_RING)
+		return err_set(err, HARK_EBUG, 0, "a plan that is none");
+	b->program = malloc(b->plan.program.n);
+	room = malloc(sizeof *room);
+	if (b->program == NULL || room == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "no memory for a board");
+		goto out;
+	}
+	memcpy(b->program, collect_at(plan, b->plan.program.offset),
+	       b->plan.program.n);
+	why = verify_program(b->program, b->plan.program.n, room);
+	if (why != NULL) {
+		err_set(err, HARK_EBUG, 0, "a plan with %s", why);
+		goto out;
+	}
+	rc = 0;
+out:
+	free(room);
+	return rc;
+}
+
+static size_t most_cells(const struct probe_program *p)
+{
+	size_t most = 1;
+
+	for (uint32_t i = 0; i < p->aggregations.n; i++)
+		if (probe_aggregations(p)[i].n_cells > most)
+			most = probe_aggregations(p)[i].n_cells;
+	return most;
+}
+
+static int make_room(struct board *b, struct hark_err *err)
+{
+	size_t n = (size_t)b->plan.geometry.max_threads + 1;
+	void *own = mmap(NULL, b->l.area_stride, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	b->own = own != MAP_FAILED ? own : NULL;
+	b->readers = calloc(n, sizeof *b->readers);
+	b->heap = calloc(n, sizeof *b->heap);
+	b->aggregations = calloc((size_t)b->program->aggregations.n + 1,
+				 sizeof *b->aggregations);
+	b->key = malloc((size_t)b->plan.geometry.aggregation_size + 8);
+	b->cells = calloc(2 * most_cells(b->program), sizeof *b->cells);
+	if (b->own == NULL || b->readers == NULL || b->heap == NULL ||
+	    b->aggregations == NULL || b->key == NULL || b->cells == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM,
+			       "no memory for a board");
+	return 0;
+}
+
+int board_open(const struct collect_plan *plan, void *base, struct board **out,
+	       struct hark_err *err)
+{
+	struct board *b = calloc(1, sizeof *b);
+
+	if (b == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM,
+			       "no memory for a board");
+	b->base = base;
+	if (copy_plan(b, plan, err) < 0)
+		goto out;
+	collect_layout(&b->plan.geometry, b->program, &b->l);
+	if (make_room(b, err) < 0)
+		goto out;
+	*out = b;
+	return 0;
+out:
+	board_close(b);
+	return -1;
+}
+
+void board_close(struct board *b)
+{
+	if (b == NULL)
+		return;
+	for (uint32_t i = 0;
+	     b->readers != NULL && i <= b->plan.geometry.max_threads; i++)
+		free(b->readers[i].queue);
+	for (uint32_t i = 0;
+	     b->aggregations != NULL && i < b->program->aggregations.n; i++)
+		board_aggregation_free(&b->aggregations[i]);
+	if (b->own != NULL)
+		munmap(b->own, b->l.area_stride);
+	free(b->program);
+	free(b->readers);
+	free(b->heap);
+	free(b->aggregations);
+	free(b->show);
+	free(b->key);
+	free(b->cells);
+	free(b);
+}
+
+/* -- Areas -- */
+
+uint32_t board_areas(const struct board *b)
+{
+	uint32_t high = __atomic_load_n(&b->base->high, __ATOMIC_ACQUIRE);
+	uint32_t most = b->plan.geometry.max_threads;
+
+	return (high < most ? high : most) + 1;
+}
+
+struct collect_area *board_area_at(const struct board *b, uint32_t number)
+{
+	if (number >= b->plan.geometry.max_threads)
+		return b->own;
+	return (struct collect_area *)(void *)((uint8_t *)b->base + b->l.areas +
+					       number * b->l.area_stride);
+}
+
+struct collect_area *board_area(struct board *b)
+{
+	return b->own;
+}
+
+void board_gone(struct board *b, uint32_t pid)
+{
+	for (uint32_t i = 0; i + 1 < board_areas(b); i++) {
+		struct collect_area *area = board_area_at(b, i);
+		uint32_t owner =
+		    __atomic_load_n(&area->owner, __ATOMIC_ACQUIRE);
+
+		if ((owner & 3) != 0 &&
+		    __atomic_load_n(&area->pid, __ATOMIC_RELAXED) == pid &&
+		    __atomic_compare_exchange_n(
+			&area->owner, &owner, owner & ~3U, false,
+			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			__atomic_fetch_add(&b->base->ended, 1,
+					   __ATOMIC_RELAXED);
+	}
+}
+
+void board_wait(struct board *b, uint64_t timeout_ns)
+{
+	struct timespec time = {(time_t)(timeout_ns / 1000000000),
+				(long)(timeout_ns % 1000000000)};
+	uint32_t bell;
+
+	__atomic_store_n(&b->base->sleeping, 1, __ATOMIC_SEQ_CST);
+	bell = __atomic_load_n(&b->base->bell, __ATOMIC_SEQ_CST);
+	if (bell == b->bell)
+		sys_call(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&b->base->bell,
+			 SYS_FUTEX_WAIT, bell, (uint64_t)(uintptr_t)&time, 0,
+			 0);
+	__atomic_store_n(&b->base->sleeping, 0, __ATOMIC_SEQ_CST);
+	b->bell = __atomic_load_n(&b->base->bell, __ATOMIC_SEQ_CST);
+}
+
+/* -- Accounts -- */
+
+static void add_account(struct collect_account *to,
+			const struct collect_account *from)
+{
+	to->executed += __atomic_load_n(&from->executed, __ATOMIC_RELAXED);
+	to->recorded += __atomic_load_n(&from->recorded, __ATOMIC_RELAXED);
+	to->dropped += __atomic_load_n(&from->dropped, __ATOMIC_RELAXED);
+	to->recursed += __atomic_load_n(&from->recursed, __ATOMIC_RELAXED);
+	to->faulted += __atomic_load_n(&from->faulted, __ATOMIC_RELAXED);
+}
+
+void board_account(struct board *b, uint32_t site, struct collect_account *out)
+{
+	const struct collect_account *nobody =
+	    (const struct collect_account *)(const void *)((const uint8_t *)
+							       b->base +
+							   b->l.nobody);
+	uint32_t n = board_areas(b);
+	struct collect_account sum = {0};
+
+	if (site < b->plan.geometry.max_sites) {
+		for (uint32_t i = 0; i < n; i++) {
+			struct collect_area *area =
+			    board_area_at(b, board_reader_of(b, i, n));
+			const struct collect_slot *slots =
+			    collect_in(area, b->l.slots);
+
+			add_account(&sum, &slots[site].account);
+		}
+		add_account(&sum, &nobody[site]);
+	}
+	*out = sum;
+}
+
+/* ORDER collect_reason */
+static const char *const reason_text[COLLECT_REASONS] = {
+    [COLLECT_NO_AREA] = "hits of threads beyond the most that have room",
+    [COLLECT_NO_RECORD] = "records found their buffer full (bufsize)",
+    [COLLECT_NO_ROW] = "new keys of aggregations found no room (aggsize)",
+    [COLLECT_NO_CELL] = "new keys of arrays found no room (dynvarsize)",
+    [COLLECT_LOCKED] = "uses of an array or speculation waited too long",
+    [COLLECT_BUSY] = "speculation() found none free (nspec)",
+    [COLLECT_NO_SPECULATION] =
+	"speculative records found no room, or came too late (specsize)",
+    [COLLECT_NO_COMMIT] = "committed records found their buffer full (bufsize)",
+    [COLLECT_NO_FAULT] = "errors found their buffer full (bufsize)",
+};
+
+void board_explain(struct board *b, void (*line)(void *ctx, const char *text),
+		   void *ctx)
+{
+	uint32_t n_areas = board_areas(b);
+	char text[128];
+
+	for (unsigned k = 0; k < COLLECT_REASONS; k++) {
+		uint64_t n =
+		    __atomic_load_n(&b->base->reasons[k], __ATOMIC_RELAXED);
+
+		for (uint32_t i = 0; i < n_areas; i++) {
+			struct collect_area *area =
+			    board_area_at(b, board_reader_of(b, i, n_areas));
+
+			n += __atomic_load_n(&collect_state(area)->reasons[k],
+					     __ATOMIC_RELAXED);
+		}
+		if (n == 0)
+			continue;
+		snprintf(text, sizeof text, "%" PRIu64 " %s", n,
+			 reason_text[k]);
+		line(ctx, text);
+	}
+	if (b->n_damaged == 0)
+		return;
+	snprintf(text, sizeof text,
+		 "%" PRIu64 " times the program had written over what hark "
+		 "keeps in it",
+		 b->n_damaged);
+	line(ctx, text);
+}

@@ -1,0 +1,461 @@
+/* probe/board_rows.c - aggregations of all threads together.
+ *
+ * Threads only ever add (collect_row.c). What hark clears it remembers, and
+ * subtracts it from then on; a row that it truncates is not shown until it has
+ * changed. min and max cannot be subtracted: their generation is changed, and
+ * what came between the look at the old set and the change is carried over.
+ *
+ *	.raw	what the threads have, all together
+ *	.past	what is cleared; of min and max what is carried over
+ *	.shown	the difference, or both together */
+#include "probe/board_priv.h"
+
+#include "script/aggregate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RETRIES = 64, TABLE_MIN = 64 };
+
+static const struct probe_aggregation *how_of(const struct board *b,
+					      uint32_t aggregation)
+{
+	return &probe_aggregations(b->program)[aggregation];
+}
+
+void board_aggregation_free(struct board_aggregation *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		free(a->rows[i].raw);
+	free(a->rows);
+	free(a->table);
+}
+
+/* -- Rows by key -- */
+
+static uint32_t hash_of(const uint8_t *key, uint32_t len)
+{
+	uint64_t hash = len;
+
+	for (uint32_t i = 0; i < len; i++)
+		hash = (hash ^ key[i]) * COLLECT_HASH;
+	return (uint32_t)(hash >> 32);
+}
+
+static int grow_table(struct board_aggregation *a, struct hark_err *err)
+{
+	size_t size = a->table_size == 0 ? TABLE_MIN : a->table_size * 2;
+	uint32_t *table = calloc(size, sizeof *table);
+
+	if (table == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM,
+			       "no memory for aggregations");
+	for (size_t i = 0; i < a->n; i++) {
+		size_t at = a->rows[i].hash & (size - 1);
+
+		while (table[at] != 0)
+			at = (at + 1) & (size - 1);
+		table[at] = (uint32_t)i + 1;
+	}
+	free(a->table);
+	a->table = table;
+	a->table_size = size;
+	return 0;
+}
+
+static int grow_rows(struct board_aggregation *a, struct hark_err *err)
+{
+	size_t room = a->room == 0 ? TABLE_MIN / 2 : a->room * 2;
+	struct board_row *rows = reallocarray(a->rows, room, sizeof *rows);
+
+	if (rows == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM,
+			       "no memory for aggregations");
+	a->rows = rows;
+	a->room = room;
+	return 0;
+}
+
+static struct board_row *add_row(struct board_aggregation *a,
+				 const struct probe_aggregation *how,
+				 const uint8_t *key, uint32_t len,
+				 uint32_t hash, struct hark_err *err)
+{
+	size_t cells = how->n_cells * sizeof(uint64_t);
+	struct board_row *row;
+	uint8_t *block;
+
+	if (a->n == a->room && grow_rows(a, err) < 0)
+		return NULL;
+	block = calloc(1, 3 * cells + len + 1);
+	if (block == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "no memory for aggregations");
+		return NULL;
+	}
+	row = &a->rows[a->n++];
+	*row = (struct board_row){.key_len = len, .hash = hash};
+	row->raw = (uint64_t *)(void *)block;
+	row->past = (uint64_t *)(void *)(block + cells);
+	row->shown = (uint64_t *)(void *)(block + 2 * cells);
+	row->key = block + 3 * cells;
+	memcpy(row->key, key, len);
+	aggregate_init(how, row->raw);
+	aggregate_init(how, row->past);
+	if (!collect_takes_turns(how))
+		memset(row->past, 0, cells);
+	return row;
+}
+
+/* Made if it is new; NULL: no memory. */
+static struct board_row *find_row(struct board_aggregation *a,
+				  const struct probe_aggregation *how,
+				  const uint8_t *key, uint32_t len,
+				  struct hark_err *err)
+{
+	uint32_t hash = hash_of(key, len);
+	struct board_row *row;
+	size_t at;
+
+	if ((a->n + 1) * 2 > a->table_size && grow_table(a, err) < 0)
+		return NULL;
+	for (at = hash & (a->table_size - 1); a->table[at] != 0;
+	     at = (at + 1) & (a->table_size - 1)) {
+		row = &a->rows[a->table[at] - 1];
+		if (row->hash == hash && row->key_len == len &&
+		    memcmp(row->key, key, len) == 0)
+			return row;
+	}
+	row = add_row(a, how, key, len, hash, err);
+	if (row != NULL)
+		a->table[at] = (uint32_t)a->n;
+	return row;
+}
+
+/* -- Reading the areas -- */
+
+/* One row of an area. */
+struct source {
+	const struct collect_row *at;
+	struct collect_row head; /* a copy, checked */
+};
+
+static bool is_sound(const struct board *b, const struct collect_row *row,
+		     uint64_t left)
+{
+	const struct probe_aggregation *how;
+	uint64_t cells;
+
+	if (row->aggregation >= b->program->aggregations.n ||
+	    row->key_len % 8 != 0 || row->size > left)
+		return false;
+	how = how_of(b, row->aggregation);
+	cells = how->n_cells * (collect_takes_turns(how) ? 2ULL : 1ULL);
+	return row->size ==
+	       sizeof *row + (uint64_t)row->key_len + cells * sizeof(uint64_t);
+}
+
+/* All cells of a row, as they were at one moment, if the thread is not always
+ * in the middle of it (it may have been killed there). */
+static void copy_cells(const struct source *s, uint32_t n, uint64_t *out,
+		       uint64_t *sequence)
+{
+	const uint64_t *cells =
+	    (const uint64_t *)(const void *)((const uint8_t *)(s->at + 1) +
+					     s->head.key_len);
+	uint64_t before = 0;
+
+	for (unsigned k = 0; k < RETRIES; k++) {
+		before = __atomic_load_n(&s->at->sequence, __ATOMIC_ACQUIRE);
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (before % 2 == 0 &&
+		    before ==
+			__atomic_load_n(&s->at->sequence, __ATOMIC_RELAXED))
+			break;
+	}
+	*sequence = before;
+}
+
+/* A generation of min or max; 0: all others. */
+static void merge(const struct board *b, const struct source *s,
+		  const struct probe_aggregation *how, uint32_t generation,
+		  struct board_row *row)
+{
+	uint32_t set = collect_takes_turns(how) ? generation & 1 : 0;
+	uint32_t n = how->n_cells, all = collect_takes_turns(how) ? 2 * n : n;
+	uint64_t sequence;
+
+	copy_cells(s, all, b->cells, &sequence);
+	row->sequence += sequence;
+	if (collect_takes_turns(how) &&
+	    __atomic_load_n(&s->at->generation[set], __ATOMIC_ACQUIRE) !=
+		generation)
+		return;
+	aggregate_merge(how, row->raw, b->cells + (size_t)set * n);
+}
+
+static int read_row(struct board *b, const struct source *s,
+		    uint32_t generation, struct hark_err *err)
+{
+	const struct probe_aggregation *how = how_of(b, s->head.aggregation);
+	struct board_row *row;
+
+	memcpy(b->key, s->at + 1, s->head.key_len);
+	row = find_row(&b->aggregations[s->head.aggregation], how, b->key,
+		       s->head.key_len, err);
+	if (row == NULL)
+		return -1;
+	merge(b, s, how, generation, row);
+	return 0;
+}
+
+static int read_area(struct board *b, struct collect_area *area,
+		     uint32_t aggregation, uint32_t generation,
+		     struct hark_err *err)
+{
+	const struct collect_rows *rows = collect_in(area, b->l.rows);
+	const uint8_t *begin = (const uint8_t *)&rows->bucket[b->l.n_buckets];
+	uint64_t used = __atomic_load_n(&rows->used, __ATOMIC_ACQUIRE);
+	struct source s;
+
+	if (used > b->plan.geometry.aggregation_size || used % 8 != 0)
+		used = 0, b->n_damaged++;
+	for (uint64_t at = 0; at < used; at += s.head.size) {
+		s.at = (const struct collect_row *)(const void *)(begin + at);
+		if (used - at < sizeof s.head)
+			s.head.size = 0;
+		else
+			memcpy(&s.head, s.at, sizeof s.head);
+		if (s.head.size == 0 || !is_sound(b, &s.head, used - at)) {
+			b->n_damaged++;
+			break;
+		}
+		if (s.head.aggregation == aggregation &&
+		    read_row(b, &s, generation, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_all(struct board *b, uint32_t aggregation, uint32_t generation,
+		    struct hark_err *err)
+{
+	struct board_aggregation *a = &b->aggregations[aggregation];
+	uint32_t n = board_areas(b);
+
+	for (size_t i = 0; i < a->n; i++) {
+		aggregate_init(how_of(b, aggregation), a->rows[i].raw);
+		a->rows[i].sequence = 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (read_area(b, board_area_at(b, board_reader_of(b, i, n)),
+			      aggregation, generation, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* -- What is shown -- */
+
+static void subtract(const struct probe_aggregation *how, uint64_t *from,
+		     const uint64_t *what)
+{
+	uint64_t borrow = from[how->how == PROBE_STDDEV ? 2 : 0] <
+			  what[how->how == PROBE_STDDEV ? 2 : 0];
+
+	for (uint32_t i = 0; i < how->n_cells; i++)
+		from[i] -= what[i];
+	if (how->how == PROBE_STDDEV)
+		from[3] -= borrow;
+}
+
+static void show(const struct probe_aggregation *how, struct board_row *row)
+{
+	size_t len = how->n_cells * sizeof(uint64_t);
+
+	memcpy(row->shown, row->raw, len);
+	if (collect_takes_turns(how))
+		aggregate_merge(how, row->shown, row->past);
+	else
+		subtract(how, row->shown, row->past);
+	if (row->is_hidden && (row->sequence != row->past_sequence ||
+			       (!collect_takes_turns(how) &&
+				memcmp(row->raw, row->past, len) != 0)))
+		row->is_hidden = false;
+}
+
+static int by_key(const void *left, const void *right)
+{
+	const struct show_row *x = left, *y = right;
+	uint32_t len = x->key_len < y->key_len ? x->key_len : y->key_len;
+	int order = memcmp(x->key, y->key, len);
+
+	if (order != 0)
+		return order;
+	return x->key_len < y->key_len ? -1 : x->key_len > y->key_len;
+}
+
+/* Reads an aggregation, unless it was read just now, and makes b->show. */
+static int look(struct board *b, uint32_t aggregation, bool is_new, size_t *n,
+		struct hark_err *err)
+{
+	struct board_aggregation *a = &b->aggregations[aggregation];
+	struct show_row *rows;
+
+	if (is_new || !a->is_fresh) {
+		a->is_fresh = false;
+		if (read_all(b, aggregation, a->generation, err) < 0)
+			return -1;
+		for (size_t i = 0; i < a->n; i++)
+			show(how_of(b, aggregation), &a->rows[i]);
+		a->is_fresh = true;
+	}
+	rows = reallocarray(b->show, a->n + 1, sizeof *rows);
+	if (rows == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM,
+			       "no memory for aggregations");
+	b->show = rows;
+	*n = 0;
+	for (size_t i = 0; i < a->n; i++)
+		if (!a->rows[i].is_hidden)
+			rows[(*n)++] = (struct show_row){a->rows[i].key,
+							 a->rows[i].key_len,
+							 a->rows[i].shown};
+	qsort(rows, *n, sizeof *rows, by_key);
+	return 0;
+}
+
+static int check_number(const struct board *b, uint32_t aggregation,
+			struct hark_err *err)
+{
+	if (aggregation < b->program->aggregations.n)
+		return 0;
+	return err_set(err, HARK_EINPUT, 0, "there is no aggregation %u",
+		       aggregation);
+}
+
+int board_rows(struct board *b, uint32_t aggregation, struct show_row **rows,
+	       size_t *n, struct hark_err *err)
+{
+	if (check_number(b, aggregation, err) < 0 ||
+	    look(b, aggregation, true, n, err) < 0)
+		return -1;
+	*rows = b->show;
+	return 0;
+}
+
+/* -- Clearing -- */
+
+/* min and max: what the old set has beyond what was shown counts for the new
+ * one (collect_row.c, R2). Rows that are kept whole count for it, too. */
+static int next_generation(struct board *b, uint32_t aggregation,
+			   bool keeps_shown, struct hark_err *err)
+{
+	const struct probe_aggregation *how = how_of(b, aggregation);
+	struct board_aggregation *a = &b->aggregations[aggregation];
+	uint32_t *shared =
+	    (uint32_t *)(void *)((uint8_t *)b->base + b->l.generations);
+	uint32_t old = a->generation;
+	size_t n_before = a->n;
+
+	a->generation = (old + 1) & INT32_MAX;
+	__atomic_store_n(&shared[aggregation], a->generation, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (read_all(b, aggregation, old, err) < 0)
+		return -1;
+	for (size_t i = 0; i < a->n; i++) {
+		struct board_row *row = &a->rows[i];
+
+		aggregate_merge(how, row->raw, row->past);
+		if (i >= n_before || row->raw[0] != row->shown[0] ||
+		    (keeps_shown && !row->is_hidden))
+			memcpy(row->past, row->raw, sizeof row->past[0]);
+		else
+			aggregate_init(how, row->past);
+		/* It came between: it is not hidden. */
+		if (i < n_before && row->raw[0] == row->shown[0])
+			row->past_sequence = row->sequence;
+		else
+			row->is_hidden = false;
+	}
+	return 0;
+}
+
+static void forget(const struct probe_aggregation *how, struct board_row *row)
+{
+	memcpy(row->past, row->raw, how->n_cells * sizeof(uint64_t));
+	row->past_sequence = row->sequence;
+}
+
+int board_clear(struct board *b, uint32_t aggregation, struct hark_err *err)
+{
+	const struct probe_aggregation *how;
+	struct board_aggregation *a;
+	size_t n;
+
+	if (check_number(b, aggregation, err) < 0 ||
+	    look(b, aggregation, false, &n, err) < 0)
+		return -1;
+	how = how_of(b, aggregation);
+	a = &b->aggregations[aggregation];
+	a->is_fresh = false;
+	if (collect_takes_turns(how))
+		return next_generation(b, aggregation, false, err);
+	for (size_t i = 0; i < a->n; i++)
+		forget(how, &a->rows[i]);
+	return 0;
+}
+
+/* Which rows go: all but some of those that are shown. */
+static int choose(struct board *b, uint32_t aggregation, size_t first, size_t n,
+		  struct hark_err *err)
+{
+	struct board_aggregation *a = &b->aggregations[aggregation];
+
+	for (size_t i = 0; i < a->n; i++)
+		a->rows[i].goes = true;
+	for (size_t i = first; i < first + n; i++) {
+		struct board_row *row =
+		    find_row(a, how_of(b, aggregation), b->show[i].key,
+			     b->show[i].key_len, err);
+
+		if (row == NULL)
+			return -1;
+		row->goes = false;
+	}
+	return 0;
+}
+
+int board_trunc(struct board *b, uint32_t aggregation, int64_t keep,
+		struct hark_err *err)
+{
+	uint64_t wanted = keep < 0 ? 0 - (uint64_t)keep : (uint64_t)keep;
+	const struct probe_aggregation *how;
+	struct board_aggregation *a;
+	size_t n, kept;
+
+	if (check_number(b, aggregation, err) < 0 ||
+	    look(b, aggregation, false, &n, err) < 0)
+		return -1;
+	how = how_of(b, aggregation);
+	a = &b->aggregations[aggregation];
+	a->is_fresh = false;
+	kept = wanted < n ? (size_t)wanted : n;
+	show_sort(how, b->show, n);
+	if (choose(b, aggregation, keep > 0 ? n - kept : 0, kept, err) < 0)
+		return -1;
+	for (size_t i = 0; i < a->n; i++) {
+		struct board_row *row = &a->rows[i];
+
+		if (!row->goes)
+			continue;
+		row->is_hidden = true;
+		row->past_sequence = row->sequence;
+		if (!collect_takes_turns(how))
+			forget(how, row);
+	}
+	return collect_takes_turns(how)
+		   ? next_generation(b, aggregation, true, err)
+		   : 0;
+}
