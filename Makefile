@@ -100,6 +100,10 @@ $(O)/hosted/%.o: %.c Makefile VERSION
 $(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
 	-fno-sanitize=all -fno-stack-protector
 
+# Signals may come in the middle of it, and find it in no library.
+$(O)/hosted/src/probe/native%.o: HOSTED += -mgeneral-regs-only \
+	-fno-sanitize=all -fno-stack-protector
+
 $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
 	$(Q)$(CC) $(HOSTED) -c $< -o $@
@@ -137,7 +141,9 @@ $(O)/image.bin: $(O)/image.elf
 
 $(O)/hosted/blob.o: src/outside/blob.S $(O)/image.bin
 	@mkdir -p $(@D)
-	$(Q)$(CC) -DIMAGE_BIN='"$(O)/image.bin"' -c $< -o $@
+	$(Q)$(CC) -DIMAGE_BIN='"$(O)/image.bin"' $$(nm $(O)/image.elf | \
+		sed -n 's/^\([0-9a-f]*\) [Tt] \(native_[a-z]*\)$$/-D\2=0x\1/p') \
+		-c $< -o $@
 
 # -- The tool -----------------------------------------------------------------
 

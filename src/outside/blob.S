@@ -8,6 +8,12 @@ blob_start:
 	.incbin IMAGE_BIN
 blob_end:
 
+/* struct blob_places; the Makefile reads them from the image's symbols. */
+	.globl blob_places
+	.balign 8
+blob_places:
+	.quad native_handler, native_restorer, native_hit, native_hook
+
 /* The gate: see outside/gate.h. Copied into the target's vdso, never run
  * here. It changes no flag and not the stack; whatever it needs lies behind
  * it, where hark has put it (struct gate_frame). */

@@ -11,6 +11,12 @@ extern const uint8_t blob_start[], blob_end[];
 
 size_t blob_len(void);
 
+/* Where functions of probe/native.h are in it: offsets. */
+struct blob_places {
+	uint64_t handler, restorer, hit, hook;
+};
+extern const struct blob_places blob_places;
+
 /* Writes it into an empty memfd and seals that. */
 int blob_fill(int fd, struct hark_err *err);
 

@@ -15,26 +15,62 @@
  * N4  An instruction's probe fires once an execution, though a signal came
  *     between the two.
  *
+ * What of N3 is not kept, because sigreturn cannot be watched (unwinders know
+ * it by its bytes): the mask in a signal frame never holds a signal of hark's,
+ * and one that a handler's own sa_mask (or the signal itself) would block
+ * while it runs is not blocked. Nor do new threads and children inherit what
+ * is only believed to be blocked.
+ *
+ * Where things are: `home` begins at the first page behind the image, so that
+ * code of the image finds it without data. There are NATIVE_HOME_SIZE bytes,
+ * zeroed but for its public part (struct collect_home). Hosted, home is a
+ * variable, native_home() too.
+ *
  * Freestanding, and hosted for tests. */
 #ifndef PROBE_NATIVE_H
 #define PROBE_NATIVE_H
 
 #include "probe/collect.h"
 
-/* In the image: hark installs it (SA_SIGINFO, restorer native_restorer) for
- * each signal of home->ours and each one that the program handles. */
+/* What is in native.S: the compiler is to reach it directly. */
+#pragma GCC visibility push(hidden)
+
+enum { NATIVE_HOME_SIZE = 4 * 4096 };
+struct collect_home *native_home(void);
+
+/* In the image: hark installs it for each signal of home->ours and each one
+ * that the program handles, as native_action() says. */
 void native_handler(int sig, void *info, void *context);
 void native_restorer(void);
 
+/* What the kernel is to be told of a signal for which the program asked for
+ * that. handler and restorer: the two above, where they are in the target. */
+struct collect_action native_action(const struct collect_home *home, int sig,
+				    const struct collect_action *program,
+				    uint64_t handler, uint64_t restorer);
+
+/* What trampolines call: handlers of theirs (trampoline_want.handler, .hook)
+ * around collect_hit() and native_call(), from which a thread does not return
+ * while a signal waits (N2). Nothing else may call them. */
+void native_hit(struct probe_frame *frame, uint64_t cookie);
+uint64_t native_hook(struct probe_frame *frame, uint64_t cookie);
+
 /* A hooked system call (trampoline_want.hooked) is about to be made, rax its
- * number. Returns 0: make it; else it has been made or answered, and rax of
- * the frame is its result. cookie is the address of the plan. */
+ * number. Returns 0: make it; 1: it has been made or answered, and rax of the
+ * frame is its result; 2: make it, the thread ends. cookie is the address of
+ * the plan. */
 uint64_t native_call(struct probe_frame *frame, uint64_t cookie);
 
 /* Does such a system call have to be hooked? */
 bool native_hooks(uint64_t number);
 
+/* N4: has this very execution fired already? Then that is used up, and
+ * collect_hit() does nothing. Asked if area->n_tokens is not 0. */
+bool native_fired(struct collect_area *area, const struct probe_frame *frame);
+
 /* Memory of the program's that may not be there. */
 bool native_read(const void *from, void *out, uint32_t len);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,7 +11,7 @@
  * restorer, by its bytes (C libraries leave out its rules); a trampoline of
  * hark's own; and a frame that rbp leads out of, into known code.
  *
- * S1  Memory is read by native_read() only: a damaged stack ends the walk.
+ * S1  Memory is read by .read only: a damaged stack ends the walk.
  * S2  rsp rises with each step. Stacks may be switched (signals, code that
  *     calls on another stack), and code on its way to another frame (longjmp)
  *     is in that already, so it may fall or stay, but LEAPS times only.
@@ -35,6 +35,7 @@ struct walk {
 	const struct collect_index *index;
 	const struct collect_frames *frames, *last; /* last: of some pc */
 	uint64_t n_frames;
+	stack_read *read;
 	struct frame_memory memory;
 	struct frame_cpu cpu;
 	unsigned leaps;
@@ -90,12 +91,14 @@ static const struct collect_code *find_trampoline(const struct walk *w,
 
 /* -- Rules -- */
 
+static bool get(const struct walk *w, uint64_t addr, void *out, uint32_t len)
+{
+	return w->read((const void *)(uintptr_t)addr, out, len);
+}
+
 static int read_word(void *ctx, uint64_t addr, uint64_t *out)
 {
-	(void)ctx;
-	return native_read((const void *)(uintptr_t)addr, out, sizeof *out)
-		   ? 0
-		   : -1;
+	return get(ctx, addr, out, sizeof *out) ? 0 : -1;
 }
 
 /* ORDER frame_saved: as long as it is registers. */
@@ -106,8 +109,9 @@ static const uint8_t saved_reg[WORDS - 1] = {
 /* The common shape; false if the rule is another one, or memory is not there:
  * then nothing has changed. Which registers are saved differs from frame to
  * frame, so that is looked up without branches. */
-static bool follow_common(struct frame_cpu *cpu, const struct frame_rule *rule)
+static bool follow_common(struct walk *w, const struct frame_rule *rule)
 {
+	struct frame_cpu *cpu = &w->cpu;
 	uint64_t word[WORDS], next[WORDS - 1], cfa;
 	uint32_t known = cpu->known;
 	bool odd = false;
@@ -117,8 +121,7 @@ static bool follow_common(struct frame_cpu *cpu, const struct frame_rule *rule)
 	    (cpu->known >> rule->reg & 1) == 0)
 		return false;
 	cfa = cpu->reg[rule->reg] + (uint64_t)(int64_t)rule->cfa;
-	if (!native_read((const void *)(uintptr_t)(cfa - sizeof word), word,
-			 sizeof word))
+	if (!get(w, (cfa - sizeof word), word, sizeof word))
 		return false;
 	for (unsigned i = 0; i < WORDS - 1; i++) {
 		unsigned at = (unsigned)(rule->saved[i] + WORDS);
@@ -161,7 +164,7 @@ follow_rule(struct walk *w, const struct collect_frames *f, uint64_t pc)
 	const struct frame_table *t = collect_at(w->plan, f->table);
 	const struct frame_rule *rule = find_rule(w->plan, f, t, pc);
 
-	if (follow_common(&w->cpu, rule))
+	if (follow_common(w, rule))
 		return FRAME_STEPPED;
 	if (rule->kind == FRAME_NONE)
 		return FRAME_UNKNOWN;
@@ -174,11 +177,11 @@ follow_rule(struct walk *w, const struct collect_frames *f, uint64_t pc)
 
 /* mov $15,%rax; syscall, with a 32-bit mov, too: the kernel's frame is at
  * rsp. */
-static bool is_restorer(uint64_t pc)
+static bool is_restorer(const struct walk *w, uint64_t pc)
 {
 	uint8_t code[9];
 
-	if (!native_read((const void *)(uintptr_t)pc, code, sizeof code))
+	if (!get(w, pc, code, sizeof code))
 		return false;
 	if (code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0)
 		return code[3] == 15 && code[4] == 0 && code[5] == 0 &&
@@ -197,7 +200,7 @@ static bool leave_signal(struct walk *w)
 	    .reg = FRAME_RSP,
 	};
 
-	return is_restorer(w->cpu.reg[FRAME_RIP]) &&
+	return is_restorer(w, w->cpu.reg[FRAME_RIP]) &&
 	       frame_apply(NULL, &at_restorer, &w->memory, &w->cpu) ==
 		   FRAME_STEPPED;
 }
@@ -209,7 +212,7 @@ static bool leave_by_rbp(struct walk *w)
 
 	if ((cpu->known >> FRAME_RBP & 1) == 0 || rbp % 8 != 0 ||
 	    rbp - cpu->reg[FRAME_RSP] >= FAR ||
-	    !native_read((const void *)(uintptr_t)rbp, word, sizeof word) ||
+	    !get(w, rbp, word, sizeof word) ||
 	    find_code(w, word[1] - 1) == NULL)
 		return false;
 	cpu->reg[FRAME_RBP] = word[0];
@@ -227,8 +230,8 @@ static const uint8_t swapped[16] = {0, 2, 1,  3,  6,  7,  5,  4,
 				    8, 9, 10, 11, 12, 13, 14, 15};
 
 /* Is there a frame where trampoline_native() may look for one? */
-static bool has_frame(const struct trampoline *t, unsigned offset,
-		      const uint64_t gpr[16])
+static bool has_frame(const struct walk *w, const struct trampoline *t,
+		      unsigned offset, const uint64_t gpr[16])
 {
 	uint64_t copy[sizeof(struct probe_frame) / 8 + 1];
 	uint64_t at = gpr[X86_RSP];
@@ -236,7 +239,7 @@ static bool has_frame(const struct trampoline *t, unsigned offset,
 	for (unsigned k = 0; k < t->n; k++)
 		if (offset >= t->fire[k].based && offset < t->fire[k].unbased)
 			at = gpr[X86_RBX];
-	return native_read((const void *)(uintptr_t)at, copy, sizeof copy);
+	return get(w, at, copy, sizeof copy);
 }
 
 /* All registers are known; if they were caught in a trampoline they become the
@@ -254,7 +257,7 @@ static void make_native(struct walk *w)
 	offset = (unsigned)(pc - code->start);
 	for (unsigned i = 0; i < 16; i++)
 		gpr[swapped[i]] = w->cpu.reg[i];
-	if (!has_frame(t, offset, gpr) ||
+	if (!has_frame(w, t, offset, gpr) ||
 	    trampoline_native(t, offset, gpr, &flags, &pc) < 0)
 		return;
 	for (unsigned i = 0; i < 16; i++)
@@ -291,7 +294,7 @@ static void begin(struct walk *w, const struct probe_frame *frame)
 	w->n_frames = w->index->frames.n;
 	w->last = NULL;
 	w->memory.read = read_word;
-	w->memory.ctx = NULL;
+	w->memory.ctx = w;
 	w->leaps = 0;
 	for (unsigned i = 0; i < 16; i++)
 		w->cpu.reg[i] = frame->gpr[swapped[i]];
@@ -300,8 +303,9 @@ static void begin(struct walk *w, const struct probe_frame *frame)
 	w->cpu.exact = true;
 }
 
-uint32_t stack_walk(const struct collect_plan *plan,
-		    const struct probe_frame *frame, uint64_t *out, uint32_t n)
+uint32_t stack_walk_by(const struct collect_plan *plan,
+		       const struct probe_frame *frame, stack_read *read,
+		       uint64_t *out, uint32_t n)
 {
 	struct walk w;
 	uint32_t i = 0;
@@ -310,9 +314,16 @@ uint32_t stack_walk(const struct collect_plan *plan,
 		return 0;
 	w.plan = plan;
 	w.index = collect_index(plan);
+	w.read = read;
 	begin(&w, frame);
 	do
 		out[i++] = w.cpu.reg[FRAME_RIP];
 	while (i < n && step(&w));
 	return i;
+}
+
+uint32_t stack_walk(const struct collect_plan *plan,
+		    const struct probe_frame *frame, uint64_t *out, uint32_t n)
+{
+	return stack_walk_by(plan, frame, native_read, out, n);
 }

@@ -15,10 +15,15 @@
  *
  *	jcc! over; (the above); jmp target; over:
  *
- * A system call with a hook, which changes rcx anyway:
+ * A hooked system call: what the hook said is kept in rcx, which a jump can
+ * look at without flags:
  *
- *	(the above, rcx = what the hook said)
- *	jrcxz make; mov $next, %rcx; jmp over; make: syscall; over:
+ *	... call hook; mov %rbx, %rsp; mov %rax, %rcx; (restore all but rcx)
+ *	jrcxz make
+ *	mov ..(%rsp), %rcx; lea LOWER(%rsp), %rsp; jmp past
+ * make: mov ..(%rsp), %rcx; lea LOWER(%rsp), %rsp
+ *	syscall
+ * past:
  */
 #include "probe/trampoline.h"
 
@@ -50,7 +55,6 @@ enum {
 	FLAGS = offsetof(struct probe_frame, flags),
 	PC = offsetof(struct probe_frame, pc),
 	HOW = offsetof(struct probe_frame, how),
-	MADE = offsetof(struct probe_frame, made),
 };
 
 /* What a C function may change, and rbx, which keeps the stack pointer. */
@@ -96,19 +100,10 @@ static void restore_flags(struct builder *b, struct trampoline_fire *f)
 
 /* -- The call -- */
 
-/* One call of a C function; f: where its parts are noted. */
-struct call {
-	struct trampoline_fire *f; /* borrowed */
-	uint64_t pc, function, cookie;
-	uint8_t flags;
-};
-
-static void save(struct builder *b, const struct call *c)
+static void save(struct builder *b, unsigned k, struct trampoline_fire *f)
 {
-	struct trampoline_fire *f = c->f;
-
 	f->start = offset_now(b);
-	f->how = c->flags;
+	f->how = b->want->flags[k];
 	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
 		x86_mem_at(X86_RSP, -TRAMPOLINE_LOWER));
 	f->lowered = offset_now(b);
@@ -121,57 +116,81 @@ static void save(struct builder *b, const struct call *c)
 	emit_rm(b->out, EMIT_LEA, 8, X86_RAX,
 		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
 	emit_mr(b->out, EMIT_MOV, 8, slot_of(X86_RSP), X86_RAX);
-	emit_set(b->out, X86_RAX, c->pc);
+	emit_set(b->out, X86_RAX, b->want->at + b->t.off[k]);
 	emit_mr(b->out, EMIT_MOV, 8, slot(PC), X86_RAX);
-	emit_mi(b->out, EMIT_MOV, 8, slot(HOW), c->flags);
+	emit_mi(b->out, EMIT_MOV, 8, slot(HOW), b->want->flags[k]);
 }
 
-static void call(struct builder *b, const struct call *c)
+static void call(struct builder *b, struct trampoline_fire *f, uint64_t handler,
+		 uint64_t cookie)
 {
 	emit_rr(b->out, EMIT_MOV, 8, X86_RBX, X86_RSP);
-	c->f->based = offset_now(b);
+	f->based = offset_now(b);
 	emit_rr(b->out, EMIT_MOV, 8, X86_RDI, X86_RSP);
-	emit_set(b->out, X86_RSI, c->cookie);
+	emit_set(b->out, X86_RSI, cookie);
 	emit_ri(b->out, EMIT_AND, 8, X86_RSP, -16);
-	if (emit_reaches(b->out, 5, c->function)) {
-		emit_call(b->out, c->function);
+	if (emit_reaches(b->out, 5, handler)) {
+		emit_call(b->out, handler);
 	} else {
-		emit_set(b->out, X86_RAX, c->function);
+		emit_set(b->out, X86_RAX, handler);
 		emit_r(b->out, EMIT_CALL, 8, X86_RAX);
 	}
-	c->f->called = offset_now(b);
+	f->called = offset_now(b);
 	emit_rr(b->out, EMIT_MOV, 8, X86_RSP, X86_RBX);
-	c->f->unbased = offset_now(b);
+	f->unbased = offset_now(b);
 }
 
-static void restore(struct builder *b, const struct call *c)
+static void restore(struct builder *b, struct trampoline_fire *f,
+		    unsigned changed)
 {
-	restore_flags(b, c->f);
+	restore_flags(b, f);
 	for (unsigned r = 0; r < 16; r++)
-		if (CHANGED >> r & 1)
+		if (changed >> r & 1)
 			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
 }
 
-static void raise_stack(struct builder *b, const struct call *c)
+static void raise_stack(struct builder *b)
 {
-	c->f->restored = offset_now(b);
 	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
 		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
-	c->f->end = offset_now(b);
 }
 
 static void fire(struct builder *b, unsigned k)
 {
-	const struct call c = {.f = &b->t.fire[k],
-			       .pc = b->want->at + b->t.off[k],
-			       .function = b->want->handler,
-			       .cookie = b->want->cookie[k],
-			       .flags = b->want->flags[k]};
+	struct trampoline_fire *f = &b->t.fire[k];
 
-	save(b, &c);
-	call(b, &c);
-	restore(b, &c);
-	raise_stack(b, &c);
+	save(b, k, f);
+	call(b, f, b->want->handler, b->want->cookie[k]);
+	restore(b, f, CHANGED);
+	f->restored = offset_now(b);
+	raise_stack(b);
+	f->end = offset_now(b);
+}
+
+/* jrcxz over the answered way, whose length is known. */
+static void ask_hook(struct builder *b, unsigned k, struct emit_label *past)
+{
+	struct trampoline_fire *f = &b->t.hook;
+	struct x86_buf *out = b->out;
+	uint8_t *distance;
+
+	b->t.hooked = (uint8_t)k;
+	save(b, k, f);
+	call(b, f, b->want->hook, b->want->hook_cookie);
+	emit_rr(out, EMIT_MOV, 8, X86_RCX, X86_RAX);
+	restore(b, f, CHANGED & ~(1u << X86_RCX));
+	emit_bytes(out, (const uint8_t[]){0xe3, 0}, 2);
+	distance = out->at - 1;
+	emit_rm(out, EMIT_MOV, 8, X86_RCX, slot_of(X86_RCX));
+	raise_stack(b);
+	b->t.answered = offset_now(b);
+	emit_jmp_label(out, past);
+	if (!out->bad)
+		*distance = (uint8_t)(out->at - distance - 1);
+	emit_rm(out, EMIT_MOV, 8, X86_RCX, slot_of(X86_RCX));
+	f->restored = offset_now(b);
+	raise_stack(b);
+	f->end = offset_now(b);
 }
 
 /* -- The instructions -- */
@@ -209,42 +228,19 @@ static void fire_if_taken(struct builder *b, unsigned k,
 	m->len = (uint8_t)(offset_now(b) - b->t.moved_at[k]);
 }
 
-/* The hook is asked; jumps to `over` if the call has been made. */
-static void ask(struct builder *b, unsigned k, unsigned len,
-		struct emit_label *over)
-{
-	const uint64_t pc = b->want->at + b->t.off[k];
-	const struct call c = {.f = &b->t.hook,
-			       .pc = pc,
-			       .function = b->want->hook,
-			       .cookie = b->want->hook_cookie,
-			       .flags = TRAMPOLINE_STATUS};
-	struct emit_label make = {0};
-
-	save(b, &c);
-	call(b, &c);
-	emit_mr(b->out, EMIT_MOV, 8, slot(MADE), X86_RAX);
-	restore(b, &c);
-	emit_rm(b->out, EMIT_MOV, 8, X86_RCX, slot(MADE));
-	raise_stack(b, &c);
-	emit_jrcxz_label(b->out, &make);
-	b->t.made = offset_now(b);
-	emit_set(b->out, X86_RCX, pc + len);
-	emit_jmp_label(b->out, over);
-	b->t.make = offset_now(b);
-	emit_bind(b->out, &make);
-}
-
 static enum x86_move put(struct builder *b, unsigned k, int *falls)
 {
 	const uint8_t *code = b->want->bytes + b->t.off[k];
 	unsigned left = b->want->window - b->t.off[k];
-	struct emit_label over = {0};
+	int hooked = b->want->hooked >> k & 1;
+	struct emit_label past = {0};
 	struct x86_insn i;
 	enum x86_move how;
 
 	if (x86_decode(code, left, &i) != X86_OK)
 		return X86_MOVE_UD;
+	if (hooked && (i.row->flow != X86_SYSCALL || b->t.hook.end != 0))
+		return X86_MOVE_ODD;
 	b->t.resume[k] = offset_now(b);
 	if (b->want->taken >> k & 1 && i.row->flow == X86_JCC) {
 		fire_if_taken(b, k, &i, code);
@@ -253,14 +249,14 @@ static enum x86_move put(struct builder *b, unsigned k, int *falls)
 	}
 	if (b->want->probed >> k & 1)
 		fire(b, k);
-	if (b->want->hooked >> k & 1)
-		ask(b, k, i.len, &over);
+	if (hooked)
+		ask_hook(b, k, &past);
 	b->t.moved_at[k] = offset_now(b);
 	how = x86_relocate(code, &i, b->want->at + b->t.off[k], b->want->how,
 			   b->out, &b->t.moved[k]);
-	if (b->want->hooked >> k & 1)
-		emit_bind(b->out, &over);
 	*falls = b->t.moved[k].falls;
+	if (hooked)
+		emit_bind(b->out, &past);
 	return how;
 }
 
@@ -336,6 +332,25 @@ static void undo(const struct trampoline_fire *f, unsigned offset,
 	gpr[X86_RSP] = base + TRAMPOLINE_LOWER;
 }
 
+/* In the hook: the answer is in the frame, and the pc too. */
+static void undo_hook(const struct trampoline *t, unsigned offset,
+		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc)
+{
+	const struct trampoline_fire *f = &t->hook;
+	struct trampoline_fire all = *f;
+	uint64_t base = frame_at(f, offset, gpr);
+
+	*pc = t->moved[t->hooked].from;
+	if (offset == t->answered) {
+		*pc = t->moved[t->hooked].next;
+		return;
+	}
+	if (offset >= f->called)
+		*pc = ((const struct probe_frame *)(uintptr_t)base)->pc;
+	all.restored = f->end;
+	undo(&all, offset, gpr, flags);
+}
+
 /* The jump back behind the last instruction is no part of it. */
 static int behind(const struct trampoline *t, unsigned offset, uint64_t *pc)
 {
@@ -348,38 +363,9 @@ static int behind(const struct trampoline *t, unsigned offset, uint64_t *pc)
 	return 0;
 }
 
-/* In the call of a hook, and between it and the moved instruction. A hook
- * that has made the call says in the frame where the program goes on. */
-static int in_hook(const struct trampoline *t, unsigned offset,
-		   uint64_t gpr[16], uint64_t *flags, uint64_t *pc)
-{
-	const struct trampoline_fire *f = &t->hook;
-	const struct x86_moved *m = &t->moved[t->n - 1u];
-	int made;
-
-	if (offset < f->start || offset >= t->make)
-		return -1;
-	if (offset < f->end) {
-		uint64_t base = frame_at(f, offset, gpr);
-
-		*pc = offset < f->called
-			  ? m->from
-			  : ((const struct probe_frame *)(uintptr_t)base)->pc;
-		undo(f, offset, gpr, flags);
-		return 0;
-	}
-	made = offset >= t->made || gpr[X86_RCX] != 0;
-	*pc = made ? m->next : m->from;
-	if (made)
-		gpr[X86_RCX] = m->next;
-	return 0;
-}
-
 int trampoline_native(const struct trampoline *t, unsigned offset,
 		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc)
 {
-	if (t->make != 0 && in_hook(t, offset, gpr, flags, pc) == 0)
-		return 0;
 	for (unsigned k = 0; k < t->n; k++) {
 		const struct trampoline_fire *f = &t->fire[k];
 		unsigned end = k + 1u < t->n ? t->resume[k + 1] : t->len;
@@ -391,6 +377,10 @@ int trampoline_native(const struct trampoline *t, unsigned offset,
 			undo(f, offset, gpr, flags);
 			return 0;
 		}
+		if (offset >= t->hook.start && offset < t->hook.end) {
+			undo_hook(t, offset, gpr, flags, pc);
+			return 0;
+		}
 		if (offset < t->moved_at[k])
 			continue;
 		if (x86_moved_native(&t->moved[k], offset - t->moved_at[k], 0,
@@ -398,4 +388,30 @@ int trampoline_native(const struct trampoline *t, unsigned offset,
 			return 0;
 	}
 	return behind(t, offset, pc);
+}
+
+void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],
+			     uint64_t *flags, uint64_t *pc)
+{
+	for (unsigned r = 0; r < 16; r++)
+		gpr[r] = frame->gpr[r];
+	*flags = flags_of(frame, (unsigned)frame->how, *flags);
+	*pc = frame->pc;
+}
+
+int trampoline_fired(const struct trampoline *t, unsigned offset, uint64_t pc)
+{
+	const struct trampoline_fire *f;
+	unsigned k = 0;
+
+	while (k + 1u < t->n && offset >= t->resume[k + 1])
+		k++;
+	f = &t->fire[k];
+	return f->end != 0 && offset >= f->called && pc == t->moved[k].from;
+}
+
+void trampoline_of_jump(uint64_t at, unsigned len, struct trampoline *info)
+{
+	*info = (struct trampoline){.at = at, .len = (uint16_t)len, .n = 1};
+	info->moved[0] = (struct x86_moved){.from = at, .next = at, .n = 1};
 }

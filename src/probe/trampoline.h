@@ -9,19 +9,13 @@
  *
  *	void handler(struct probe_frame *frame, uint64_t cookie);
  *
- * It finds DF clear and the stack aligned, and may change nothing of the
+ * A system call can be hooked: its own handler says with what it returns
+ * whether the call is to be made (0). If it is not, that handler has made
+ * .gpr and .pc of the frame what they are behind the call.
+ *
+ * A handler finds DF clear and the stack aligned, and may change nothing of the
  * program but memory that is not the program's: what it writes into the frame
- * is not taken over.
- *
- * A system call can be hooked: before it (and behind a probe of it) another
- * function is asked,
- *
- *	uint64_t hook(struct probe_frame *frame, uint64_t cookie);
- *
- * and if it returns something, the system call has been made already: what it
- * wrote into the frame is taken over (pc, which is then that of the next
- * instruction, and registers that a C function may change), and the program
- * goes on behind it.
+ * is not taken over (but see above).
  *
  * T1  Nothing of the stack is written within 128 bytes below rsp (the red
  *     zone belongs to the program), nor above it.
@@ -42,7 +36,7 @@ struct probe_frame {
 	uint64_t pc;	  /* of the instruction that is asked for */
 	uint64_t flags;	  /* RFLAGS, or lahf and seto: .how; nothing if dead */
 	uint64_t how;	  /* enum trampoline_flags */
-	uint64_t made;	  /* of a system call: a hook has made it */
+	uint64_t pad;
 };
 
 /* What is done about the flags. */
@@ -62,9 +56,10 @@ struct trampoline_want {
 	uint8_t flags[TRAMPOLINE_INSNS]; /* enum trampoline_flags of each */
 	unsigned probed; /* bit k: the handler is called before it */
 	unsigned taken;	 /* bit k: only if its condition holds (jcc) */
+	unsigned hooked; /* bit k: a system call that .hook is asked about;
+			  * one at most */
 	uint64_t handler;
 	uint64_t cookie[TRAMPOLINE_INSNS];
-	unsigned hooked; /* bit k: a system call for which .hook is asked */
 	uint64_t hook, hook_cookie;
 	const struct x86_move_how *how; /* borrowed; or NULL */
 };
@@ -76,8 +71,8 @@ struct trampoline_fire {
 	uint16_t saved;	   /* all registers are in the frame */
 	uint16_t flagged;  /* the flags too */
 	uint16_t based;	   /* rbx holds the address of the frame */
-	uint16_t called;   /* the handler is done */
-	uint16_t unbased;  /* rsp holds it again */
+	uint16_t called;   /* where the handler returns to */
+	uint16_t unbased;  /* rsp does again */
 	uint16_t restored; /* flags and registers are back */
 	uint16_t end;	   /* rsp too */
 	uint16_t dip[2];   /* rsp is lower by another 8; 0: none */
@@ -94,19 +89,32 @@ struct trampoline {
 	uint16_t resume[TRAMPOLINE_INSNS]; /* where each starts */
 	uint16_t moved_at[TRAMPOLINE_INSNS];
 	struct trampoline_fire fire[TRAMPOLINE_INSNS];
-	struct trampoline_fire hook; /* of the last instruction, or all 0 */
-	uint16_t made, make;	     /* it has been made; it is still to be */
 	struct x86_moved moved[TRAMPOLINE_INSNS];
+	struct trampoline_fire hook; /* .end == 0: none */
+	uint16_t answered; /* where an answered call jumps over itself */
+	uint8_t hooked;	   /* which one is */
 };
 
 /* Writes it to out, which says where it will be executed. */
 enum x86_move trampoline_build(const struct trampoline_want *want,
 			       struct x86_buf *out, struct trampoline *info);
 
+/* What is known of a jump that only leads to a trampoline: a hop or a slot, of
+ * len bytes, for an instruction at `at`. */
+void trampoline_of_jump(uint64_t at, unsigned len, struct trampoline *info);
+
 /* Registers caught with rip at offset become the program's own, RFLAGS too;
  * what was saved is read from the stack of the same process. 0, or -1 if no
  * instruction starts there. */
 int trampoline_native(const struct trampoline *t, unsigned offset,
 		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc);
+
+/* The same for a thread in a handler, from its frame. */
+void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],
+			     uint64_t *flags, uint64_t *pc);
+
+/* Has the instruction at pc, which trampoline_native() told for offset, fired
+ * but not been executed? In a handler: offset is where that returns to. */
+int trampoline_fired(const struct trampoline *t, unsigned offset, uint64_t pc);
 
 #endif

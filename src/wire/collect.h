@@ -231,12 +231,14 @@ struct collect_area {
 	 * being executed: they do not fire again. 0: none. */
 	struct {
 		uint64_t pc, rsp;
+		uint64_t state; /* of all registers: native_fired() */
 	} token[COLLECT_TOKENS];
 	uint32_t next_token;
 	uint32_t n_tokens;
 	/* Of the collector (probe/collect_priv.h); offsets from the area. */
 	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */
+	uint64_t native[128];	/* of probe/native; 0 for a new thread */
 };
 
 /* -- What is public of home; the rest is probe/native's -- */

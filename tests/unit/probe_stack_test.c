@@ -10,7 +10,6 @@
 #include "image/symbols.h"
 #include "outside/faults.h"
 #include "probe/stack_tables.h"
-#include "stack_stand_ins.h"
 
 #include <alloca.h>
 #include <check.h>
@@ -24,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -31,6 +31,23 @@
 #include <unistd.h>
 
 enum { PLAN_SIZE = 256 << 20, DEEP = 64 };
+
+/* -- Memory, of any process -- */
+
+static pid_t memory_of;
+
+static bool read_memory(const void *from, void *out, uint32_t len)
+{
+	struct iovec to = {out, len}, at = {(void *)(uintptr_t)from, len};
+
+	return process_vm_readv(memory_of, &to, 1, &at, 1, 0) == (ssize_t)len;
+}
+
+static uint32_t walk(const struct collect_plan *p, const struct probe_frame *f,
+		     uint64_t *out, uint32_t n)
+{
+	return stack_walk_by(p, f, read_memory, out, n);
+}
 
 /* -- A plan with tables -- */
 
@@ -85,7 +102,7 @@ static void open_process(pid_t pid)
 	plan = mmap(NULL, PLAN_SIZE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(plan, MAP_FAILED);
-	stack_memory_of = pid;
+	memory_of = pid;
 	plan_used = sizeof *plan;
 	n_put = 0;
 	puts_left = -1;
@@ -205,7 +222,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	n = backtrace(theirs, DEEP);
 	while (skip < n && (uintptr_t)theirs[skip] != f.pc)
 		skip++;
-	compare(ours, (int)stack_walk(plan, &f, ours, DEEP - 8), theirs + skip,
+	compare(ours, (int)walk(plan, &f, ours, DEEP - 8), theirs + skip,
 		n - skip);
 	count_kinds(f.pc);
 }
@@ -345,7 +362,7 @@ static __attribute__((noinline)) int sink(int depth)
 
 	if (getcontext(&here) == 0) {
 		f = frame_of(&here);
-		deep_got = stack_walk(plan, &f, deep_out, deep_want);
+		deep_got = walk(plan, &f, deep_out, deep_want);
 	}
 	return depth;
 }
@@ -395,7 +412,7 @@ static __attribute__((noinline)) void catch_stack(void)
 
 	getcontext(&here);
 	f = frame_of(&here);
-	cut_n = stack_walk(plan, &f, cut_out, DEEP);
+	cut_n = walk(plan, &f, cut_out, DEEP);
 }
 
 static uint8_t *make_code(const uint8_t *bytes, size_t len)
@@ -556,12 +573,12 @@ START_TEST(a_pc_in_a_trampoline_becomes_the_programs)
 	r[REG_RBX] = (intptr_t)&stack.frame;
 	r[REG_RSP] = 8;
 	r[REG_RIP] = (greg_t)(at + 65536 + t.fire[0].based);
-	ck_assert_uint_eq(stack_walk(plan, &f, out, 3), 3);
+	ck_assert_uint_eq(walk(plan, &f, out, 3), 3);
 	ck_assert_uint_eq(out[1], at);
 	ck_assert_uint_eq(out[2], (uintptr_t)by_value + 1);
 	/* The frame is gone: the pc stays what it is, nothing else happens. */
 	r[REG_RBX] = 8;
-	ck_assert_uint_eq(stack_walk(plan, &f, out, 3), 2);
+	ck_assert_uint_eq(walk(plan, &f, out, 3), 2);
 	ck_assert_uint_eq(out[1], at + 65536 + t.fire[0].based);
 }
 END_TEST
@@ -620,7 +637,7 @@ START_TEST(damaged_stacks_end)
 		for (int i = 0; i < 16; i++)
 			f.gpr[i] = random_word((uintptr_t)stack);
 		out[256] = 0x5555;
-		n = stack_walk(plan, &f, out, 256);
+		n = walk(plan, &f, out, 256);
 		ck_assert_uint_ge(n, 1);
 		ck_assert_uint_le(n, 256);
 		ck_assert_uint_eq(out[256], 0x5555);
@@ -647,9 +664,9 @@ START_TEST(a_ring_of_frames_ends)
 	ck_assert_int_eq(modules_refresh(modules, &(bool){0}, NULL), 0);
 	list_code();
 	f.gpr[X86_RSP] = f.gpr[X86_RBP] = (uintptr_t)ring;
-	ck_assert_uint_eq(stack_walk(plan, &f, out, 256), 3);
+	ck_assert_uint_eq(walk(plan, &f, out, 256), 3);
 	ring[0] = (uintptr_t)ring;
-	ck_assert_uint_eq(stack_walk(plan, &f, out, 256), 2);
+	ck_assert_uint_eq(walk(plan, &f, out, 256), 2);
 }
 END_TEST
 
@@ -745,7 +762,7 @@ static void check_program(const char *flags)
 	close_process();
 	open_process(pid);
 	f = frame_of_traced(pid);
-	n = stack_walk(plan, &f, out, DEEP);
+	n = walk(plan, &f, out, DEEP);
 	for (uint32_t i = 1; i < n && k < 6; i++) {
 		name_of(out[i], name, sizeof name);
 		k += strcmp(name, want[k]) == 0;

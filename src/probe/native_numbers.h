@@ -1,0 +1,22 @@
+/* probe/native_numbers.h - system calls that matter to signals. */
+#ifndef PROBE_NATIVE_NUMBERS_H
+#define PROBE_NATIVE_NUMBERS_H
+
+#include "probe/native.h"
+
+enum {
+	NR_ACTION = 13,
+	NR_MASK = 14,
+	NR_EXECVE = 59,
+	NR_EXIT = 60,
+	NR_SUSPEND = 130,
+	NR_PSELECT = 270,
+	NR_PPOLL = 271,
+	NR_EPOLL_PWAIT = 281,
+	NR_EXECVEAT = 322,
+	NR_EPOLL_PWAIT2 = 441,
+};
+
+enum { ERR_INTR = 4, ERR_FAULT = 14 };
+
+#endif

@@ -1,0 +1,174 @@
+/* probe/native_priv.h - what the parts of native share.
+ *
+ * Layouts of signal frames are those of x86-64 Linux, 64-bit code: a frame
+ * lies at rsp when a handler starts. */
+#ifndef PROBE_NATIVE_PRIV_H
+#define PROBE_NATIVE_PRIV_H
+
+/* In home: threads that have something to do before they leave the image. */
+#define NATIVE_WAITING 2096
+/* In a frame. */
+#define NATIVE_FRAME_UC	  8
+#define NATIVE_FRAME_INFO 312
+
+#ifndef __ASSEMBLER__
+
+#include "probe/native.h"
+
+enum {
+	SIG_ILL = 4,
+	SIG_TRAP = 5,
+	SIG_BUS = 7,
+	SIG_FPE = 8,
+	SIG_KILL = 9,
+	SIG_SEGV = 11,
+	SIG_STOP = 19,
+	SIG_SYS = 31,
+	SIG_LAST = 64,
+};
+#define SIG_BIT(sig) (1ull << ((sig)-1))
+/* What the CPU itself raises. */
+#define SIG_SYNC                                                   \
+	(SIG_BIT(SIG_ILL) | SIG_BIT(SIG_TRAP) | SIG_BIT(SIG_BUS) | \
+	 SIG_BIT(SIG_FPE) | SIG_BIT(SIG_SEGV) | SIG_BIT(SIG_SYS))
+/* Default: a core file. QUIT ILL TRAP ABRT BUS FPE SEGV XCPU XFSZ SYS */
+#define SIG_CORE \
+	(SIG_SYNC | SIG_BIT(3) | SIG_BIT(6) | SIG_BIT(24) | SIG_BIT(25))
+#define SIG_ALL (~0ull)
+
+enum { SIG_IS_DEFAULT = 0, SIG_IS_IGNORED = 1 }; /* as a handler */
+enum { MASK_BLOCK, MASK_UNBLOCK, MASK_SET };
+enum { SET_SIZE = 8 };
+
+enum { CODE_TRACE = 2, CODE_PERF = 6, CODE_KERNEL = 0x80 };
+
+#define ACT_NOCLDSTOP 1ull
+#define ACT_NOCLDWAIT 2ull
+#define ACT_SIGINFO   4ull
+#define ACT_TAGBITS   0x800ull
+#define ACT_RESTORER  0x04000000ull
+#define ACT_ONSTACK   0x08000000ull
+#define ACT_RESTART   0x10000000ull
+#define ACT_NODEFER   0x40000000ull
+#define ACT_RESETHAND 0x80000000ull
+#define ACT_KNOWN                                                    \
+	(ACT_NOCLDSTOP | ACT_NOCLDWAIT | ACT_SIGINFO | ACT_TAGBITS | \
+	 ACT_RESTORER | ACT_ONSTACK | ACT_RESTART | ACT_NODEFER |    \
+	 ACT_RESETHAND)
+
+struct native_info {
+	int32_t signo, error, code, pad;
+	uint64_t addr;
+	uint8_t rest[104];
+};
+
+enum { GREG_RSP = 15, GREG_RIP = 16, GREG_EFL = 17, GREG_MAX = 23 };
+
+struct native_uc {
+	uint64_t flags, link;
+	uint64_t stack[3];
+	uint64_t gregs[GREG_MAX];
+	uint64_t fpstate, reserved[8];
+	uint64_t mask;
+};
+
+struct native_frame {
+	uint64_t pretcode; /* the handler returns to it */
+	struct native_uc uc;
+	struct native_info info;
+};
+_Static_assert(sizeof(struct native_info) == 128, "siginfo_t");
+_Static_assert(sizeof(struct native_uc) == 304, "struct ucontext");
+_Static_assert(offsetof(struct native_frame, uc) == NATIVE_FRAME_UC, "asm");
+_Static_assert(offsetof(struct native_frame, info) == NATIVE_FRAME_INFO, "asm");
+
+/* -- State of a thread -- */
+
+enum { NATIVE_HELD = 5 }; /* kinds of signals of ours */
+
+/* In the thread's area, or a spare one in home: zeroed is nothing. */
+struct native_thread {
+	uint64_t fs;	   /* of a spare one: whose it is; 0: nobody's */
+	uint32_t deferred; /* number of a signal that waits; or 0 */
+	uint8_t counted;   /* in home->waiting: a signal is to be sent again */
+	uint8_t masked;	   /* all is blocked; .back is to come back */
+	uint8_t waits;	   /* in a call with a mask of its own, .wait_* */
+	uint8_t zero;
+	uint64_t back;
+	uint64_t wait_mask, wait_blocked;
+	/* Signals of ours that the program believes to have blocked; those of
+	 * them that came meanwhile; those that are to be let through. */
+	uint64_t blocked, held, pass;
+	uint64_t retried; /* an illegal instruction that was tried again */
+	struct native_info info;
+	struct native_info held_info[NATIVE_HELD];
+};
+_Static_assert(sizeof(struct native_thread) <=
+		   sizeof(((struct collect_area *)0)->native),
+	       "layout");
+
+enum { NATIVE_SPARE = 8 };
+
+struct native_home {
+	struct collect_home known;
+	uint32_t waiting; /* atomic */
+	uint32_t lock;	  /* of known.program: the pid that has it, or 0 */
+	uint32_t pid;	  /* whose .waiting and .spare are; 0: not known */
+	uint32_t zero;
+	struct native_thread spare[NATIVE_SPARE];
+};
+_Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
+_Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE, "layout");
+
+/* -- native_thread.c -- */
+
+struct native_home *native_home_all(void);
+const struct collect_plan *native_plan(void);
+uint32_t native_pid(void);
+/* A vfork's child: it borrows memory that it must leave as it is. */
+bool native_is_guest(void);
+
+/* Of this thread, if there is one; never waits for anybody. */
+struct native_thread *native_find(void);
+/* Or a spare one, or NULL. */
+struct native_thread *native_find_or_spare(void);
+/* Or made, in an area. Not in a signal handler. */
+struct native_thread *native_make(void);
+/* Not needed any longer, if it is a spare one. */
+void native_drop(struct native_thread *t);
+
+/* The thread has to send a signal to itself before it leaves the image. */
+void native_count(struct native_thread *t);
+void native_hold(struct native_thread *t, const struct native_info *info);
+/* Held signals that may come now will. */
+void native_let_through(struct native_thread *t, uint64_t blocked);
+
+uint64_t native_set_mask(uint64_t mask); /* the one before */
+void native_send(const struct native_info *info);
+int64_t native_set_action(int sig, const struct collect_action *new,
+			  uint64_t old);
+void native_lock(void);
+void native_unlock(void);
+
+/* Called by native.S: all is blocked, signals that wait are sent; the masks to
+ * open with, and to have then. */
+void native_wake(uint64_t mask[2]);
+
+/* -- native_signal.c -- */
+
+/* Which handler of the program's is to be called, with which mask; 0: none. */
+struct native_go {
+	uint64_t handler, mask;
+};
+struct native_go native_caught(struct native_frame *frame);
+
+/* -- native_wait.c: 0, 1, as native_call() -- */
+
+uint64_t native_wait(struct probe_frame *frame, int64_t *answer);
+uint64_t native_exec(struct probe_frame *frame, int64_t *answer);
+
+/* Is this memory of the program's there? Of each of len bytes. */
+bool native_readable(uint64_t at, uint64_t len);
+
+#endif
+#endif

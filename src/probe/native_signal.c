@@ -1,0 +1,465 @@
+/* probe/native_signal.c - one handler for all signals.
+ *
+ * The kernel enters native_handler (native.S) with all signals blocked. Where
+ * the thread was then says what the program's own state is:
+ *
+ *	a trap of ours	  the thread goes on in the trampoline
+ *	native_read	  what it was to read is not there
+ *	C of the image	  not to be told: the signal waits (N2)
+ *	native.S	  as the probe's frame has it
+ *	a trampoline	  as trampoline_native() tells
+ *	elsewhere	  it is there already
+ *
+ * It is put into the signal frame, and then the program's handler is entered
+ * as the kernel would have entered it, or whatever the program wants is done.
+ *
+ * H1  The program's handler starts with the mask that it asked for, set by the
+ *     last system call before it; a signal that comes then finds the registers
+ *     of that handler's entry.
+ * H2  A signal whose default is taken is sent again to the thread itself,
+ *     natively at its default: the kernel does the rest, on the program's own
+ *     state. */
+#include "inside/sys.h"
+#include "probe/native_priv.h"
+
+#define PLACE extern const uint8_t __attribute__((visibility("hidden")))
+PLACE native_asm[], native_asm_end[];
+PLACE native_late_open[], native_late_back[];
+PLACE native_handler_open[], native_handler_end[];
+PLACE native_read_bad[];
+
+struct caught {
+	struct native_frame *frame; /* borrowed: the kernel's */
+	int sig;
+	bool is_sync;  /* the CPU raised it, at .pc */
+	uint64_t pc;   /* where it was caught */
+	uint64_t own;  /* where the program was */
+	bool fired;    /* the probe of that has fired */
+	uint64_t back; /* the mask to return to */
+};
+
+enum where { IN_PROGRAM, IN_TRAMPOLINE, IN_STUB, IN_ENTRY, IN_C };
+
+/* gregs by hardware number */
+static const uint8_t greg_of[16] = {13, 14, 12, 11, 15, 10, 9, 8,
+				    0,	1,  2,	3,  4,	5,  6, 7};
+
+static uint64_t *gregs(const struct caught *c)
+{
+	return c->frame->uc.gregs;
+}
+
+/* -- Traps -- */
+
+static const struct collect_trap *find_trap(uint64_t pc)
+{
+	const struct collect_plan *plan = native_plan();
+	const struct collect_index *index = collect_index(plan);
+	const struct collect_trap *traps =
+	    collect_at(plan, index->traps.offset);
+	uint64_t lo = 0, hi = index->traps.n;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (traps[mid].pc == pc)
+			return &traps[mid];
+		if (traps[mid].pc < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return 0;
+}
+
+static uint8_t byte_at(uint64_t at)
+{
+	return *(const volatile uint8_t *)(uintptr_t)at;
+}
+
+/* int3 of two bytes, cd 03, is always the program's. */
+static bool is_int3_now(uint64_t pc)
+{
+	if (!native_readable(pc - 1, 2))
+		return true;
+	return byte_at(pc) == 0xcc ||
+	       (byte_at(pc) == 3 && byte_at(pc - 1) == 0xcd);
+}
+
+/* It may have been a byte of ours until a moment ago. If it was not, it will
+ * be illegal once more. */
+static bool try_again(uint64_t pc)
+{
+	struct native_thread *t = native_find_or_spare();
+
+	if (!t)
+		return false;
+	if (t->retried == pc) {
+		t->retried = 0;
+		native_drop(t);
+		return false;
+	}
+	t->retried = pc;
+	return true;
+}
+
+static bool is_our_trap(const struct caught *c)
+{
+	uint64_t pc = c->pc;
+	const struct collect_trap *trap;
+
+	if (!c->is_sync || (c->sig != SIG_TRAP && c->sig != SIG_ILL))
+		return false;
+	if (c->sig == SIG_TRAP) {
+		if (c->frame->info.code != CODE_KERNEL)
+			return false;
+		pc--;
+	}
+	trap = find_trap(pc);
+	if (trap) {
+		gregs(c)[GREG_RIP] = trap->resume;
+		return true;
+	}
+	if (c->sig == SIG_TRAP ? is_int3_now(pc) : !try_again(pc))
+		return false;
+	gregs(c)[GREG_RIP] = pc;
+	return true;
+}
+
+static bool is_bad_read(const struct caught *c)
+{
+	if (!c->is_sync || c->pc < (uint64_t)native_read ||
+	    c->pc >= (uint64_t)native_read_bad)
+		return false;
+	gregs(c)[GREG_RIP] = (uint64_t)native_read_bad;
+	return true;
+}
+
+/* -- Where -- */
+
+static const struct trampoline *find_code(uint64_t pc, unsigned *offset)
+{
+	const struct collect_plan *plan = native_plan();
+	const struct collect_index *index = collect_index(plan);
+	const struct collect_code *codes =
+	    collect_at(plan, index->codes.offset);
+	uint64_t lo = 0, hi = index->codes.n;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (pc < codes[mid].start)
+			hi = mid;
+		else if (pc - codes[mid].start >= codes[mid].len)
+			lo = mid + 1;
+		else {
+			*offset = (unsigned)(pc - codes[mid].start);
+			return collect_at(plan, codes[mid].trampoline);
+		}
+	}
+	return 0;
+}
+
+static void get_state(const struct caught *c, uint64_t gpr[16])
+{
+	for (unsigned r = 0; r < 16; r++)
+		gpr[r] = gregs(c)[greg_of[r]];
+}
+
+static void set_state(const struct caught *c, const uint64_t gpr[16])
+{
+	for (unsigned r = 0; r < 16; r++)
+		gregs(c)[greg_of[r]] = gpr[r];
+	gregs(c)[GREG_RIP] = c->own;
+}
+
+static bool in_trampoline(struct caught *c)
+{
+	const struct trampoline *t;
+	uint64_t gpr[16], flags = gregs(c)[GREG_EFL];
+	unsigned offset;
+
+	t = find_code(c->pc, &offset);
+	if (!t)
+		return false;
+	get_state(c, gpr);
+	if (trampoline_native(t, offset, gpr, &flags, &c->own) < 0)
+		return false;
+	c->fired = trampoline_fired(t, offset, c->own);
+	set_state(c, gpr);
+	gregs(c)[GREG_EFL] = flags;
+	return true;
+}
+
+/* In native_asm: the handler of a probe is called from there. Not yet, if it
+ * is the first instruction. */
+static void in_stub(struct caught *c)
+{
+	uint64_t gpr[16], flags = gregs(c)[GREG_EFL];
+	uint64_t base = gregs(c)[greg_of[X86_RBX]], ret;
+	const struct trampoline *t;
+	unsigned offset;
+
+	if (c->pc >= (uint64_t)native_late_open &&
+	    c->pc < (uint64_t)native_late_back)
+		c->back = ((const uint64_t *)gregs(c)[GREG_RSP])[1];
+	ret = *(const uint64_t *)((base & -16ull) - 8);
+	trampoline_frame_native((const struct probe_frame *)base, gpr, &flags,
+				&c->own);
+	t = find_code(ret, &offset);
+	if (c->pc == (uint64_t)native_hit || c->pc == (uint64_t)native_hook)
+		offset--;
+	if (t)
+		c->fired = trampoline_fired(t, offset, c->own);
+	set_state(c, gpr);
+	gregs(c)[GREG_EFL] = flags;
+}
+
+/* A handler of the program's is about to start. */
+static void in_entry(struct caught *c)
+{
+	uint64_t *g = gregs(c);
+	const struct native_frame *outer =
+	    (const struct native_frame *)g[greg_of[X86_R9]];
+
+	c->own = g[greg_of[X86_R8]];
+	g[GREG_RIP] = c->own;
+	g[GREG_RSP] = (uint64_t)outer;
+	g[greg_of[X86_RDI]] = (uint32_t)outer->info.signo;
+	g[greg_of[X86_RSI]] = (uint64_t)&outer->info;
+	g[greg_of[X86_RDX]] = (uint64_t)&outer->uc;
+	g[greg_of[X86_RAX]] = 0;
+	g[greg_of[X86_RCX]] = 0;
+}
+
+static enum where find_out(struct caught *c)
+{
+	const struct collect_plan *plan = native_plan();
+
+	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end)
+		return IN_STUB;
+	if (c->pc >= (uint64_t)native_handler_open &&
+	    c->pc < (uint64_t)native_handler_end)
+		return IN_ENTRY;
+	if (c->pc - plan->image < plan->image_len)
+		return IN_C;
+	return in_trampoline(c) ? IN_TRAMPOLINE : IN_PROGRAM;
+}
+
+/* -- N4 -- */
+
+static uint64_t mix(const uint64_t gpr[16])
+{
+	uint64_t h = 0;
+
+	for (unsigned r = 0; r < 16; r++)
+		h = (h ^ gpr[r]) * 0x9e3779b97f4a7c15ull + (h >> 29);
+	return h;
+}
+
+static void note_fired(const struct caught *c)
+{
+	struct native_thread *t = native_find();
+	struct collect_area *a;
+	uint64_t gpr[16];
+	unsigned i;
+
+	if (!t || t->fs != 0)
+		return;
+	a = (void *)((uint8_t *)t - offsetof(struct collect_area, native));
+	i = a->next_token++ % COLLECT_TOKENS;
+	get_state(c, gpr);
+	if (a->token[i].pc == 0)
+		a->n_tokens++;
+	a->token[i].pc = c->own;
+	a->token[i].rsp = gpr[X86_RSP];
+	a->token[i].state = mix(gpr);
+}
+
+bool native_fired(struct collect_area *area, const struct probe_frame *frame)
+{
+	uint64_t state = mix(frame->gpr);
+
+	for (unsigned i = 0; i < COLLECT_TOKENS; i++)
+		if (area->token[i].pc == frame->pc &&
+		    area->token[i].state == state) {
+			area->token[i].pc = 0;
+			area->n_tokens--;
+			return true;
+		}
+	return false;
+}
+
+/* -- Delivering -- */
+
+static const struct native_go done = {0, 0};
+
+/* H2. What ends with a core file does so where the program was; the others
+ * here, all the same to them. */
+static struct native_go take_default(const struct caught *c)
+{
+	static const struct collect_action none = {0};
+	uint64_t bit = SIG_BIT(c->sig);
+
+	native_set_action(c->sig, &none, 0);
+	native_send(&c->frame->info);
+	if (bit & SIG_CORE) {
+		c->frame->uc.mask = SIG_ALL & ~bit;
+	} else {
+		native_set_mask(SIG_ALL & ~bit);
+		native_set_mask(SIG_ALL);
+	}
+	return done;
+}
+
+/* N2 */
+static bool defer(const struct caught *c)
+{
+	struct native_thread *t = native_find_or_spare();
+	uint64_t ours = native_home()->ours;
+
+	if (!t)
+		return false;
+	if (SIG_BIT(c->sig) & ours) {
+		native_hold(t, &c->frame->info);
+		native_let_through(t, t->waits ? t->wait_blocked : t->blocked);
+		if (!t->counted)
+			return true; /* the program blocks it */
+	} else if (t->deferred) {
+		native_send(&c->frame->info);
+	} else {
+		t->deferred = (uint32_t)c->sig;
+		t->info = c->frame->info;
+		native_count(t);
+	}
+	if (!t->masked)
+		t->back = c->frame->uc.mask & ~ours;
+	t->masked = 1;
+	c->frame->uc.mask = SIG_ALL & ~ours;
+	return true;
+}
+
+/* The action, used up if it is good once only. */
+static struct collect_action use_action(int sig)
+{
+	struct collect_home *home = native_home();
+	static const struct collect_action none = {0};
+	struct collect_action a;
+
+	native_lock();
+	a = home->program[sig];
+	if (a.handler > SIG_IS_IGNORED && a.flags & ACT_RESETHAND &&
+	    !native_is_guest()) {
+		home->program[sig].handler = SIG_IS_DEFAULT;
+		if (!(home->ours & SIG_BIT(sig)))
+			native_set_action(sig, &none, 0);
+	}
+	native_unlock();
+	return a;
+}
+
+/* 0: it is open; 1: the program has blocked it. */
+static bool is_blocked(const struct caught *c, struct native_thread **out)
+{
+	uint64_t bit = SIG_BIT(c->sig);
+	struct native_thread *t = *out = native_find();
+
+	if (!t || !(t->blocked & bit))
+		return false;
+	if (!c->is_sync && t->pass & bit) {
+		t->pass &= ~bit;
+		return false;
+	}
+	return true;
+}
+
+static struct native_go enter(struct caught *c, const struct collect_action *a)
+{
+	uint64_t mask = c->frame->uc.mask | a->mask;
+
+	if (!(a->flags & ACT_NODEFER))
+		mask |= SIG_BIT(c->sig);
+	if (a->flags & ACT_RESTORER)
+		c->frame->pretcode = a->restorer;
+	return (struct native_go){a->handler, mask & ~native_home()->ours};
+}
+
+static struct native_go deliver(struct caught *c)
+{
+	bool ours = native_home()->ours & SIG_BIT(c->sig);
+	struct native_thread *t = 0;
+	struct collect_action a;
+	struct native_go go = done;
+
+	if (ours && is_blocked(c, &t)) {
+		if (c->is_sync)
+			return take_default(c);
+		native_hold(t, &c->frame->info);
+		c->frame->uc.mask = c->back;
+		return done;
+	}
+	a = use_action(c->sig);
+	if (a.handler == SIG_IS_DEFAULT ||
+	    (a.handler == SIG_IS_IGNORED && c->is_sync))
+		go = take_default(c);
+	else if (a.handler != SIG_IS_IGNORED)
+		go = enter(c, &a);
+	if (go.handler != 0 || a.handler == SIG_IS_IGNORED ||
+	    !(SIG_BIT(c->sig) & SIG_CORE))
+		c->frame->uc.mask = c->back;
+	return go;
+}
+
+static struct native_go caught_in_c(const struct caught *c)
+{
+	if (c->is_sync && c->sig == SIG_TRAP &&
+	    c->frame->info.code == CODE_TRACE)
+		return done; /* the program steps over a probe */
+	if (c->is_sync)
+		return take_default(c); /* of ours, and not to be mended */
+	defer(c);
+	return done;
+}
+
+/* The program steps: it is told of whole instructions of its own. */
+static bool is_half_step(const struct caught *c)
+{
+	unsigned offset;
+	const struct trampoline *t;
+
+	if (!c->is_sync || c->sig != SIG_TRAP ||
+	    c->frame->info.code != CODE_TRACE)
+		return false;
+	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end)
+		return true;
+	t = find_code(c->pc, &offset);
+	return t && offset != (unsigned)t->moved_at[t->n - 1] +
+				  t->moved[t->n - 1].len;
+}
+
+struct native_go native_caught(struct native_frame *frame)
+{
+	struct caught c = {.frame = frame,
+			   .sig = frame->info.signo,
+			   .pc = frame->uc.gregs[GREG_RIP],
+			   .own = frame->uc.gregs[GREG_RIP],
+			   .back = frame->uc.mask & ~native_home()->ours};
+	enum where where;
+
+	c.is_sync = frame->info.code > 0 && SIG_BIT(c.sig) & SIG_SYNC &&
+		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
+	if (is_our_trap(&c) || is_bad_read(&c) || is_half_step(&c))
+		return done;
+	where = find_out(&c);
+	if (where == IN_C)
+		return caught_in_c(&c);
+	if (where == IN_STUB)
+		in_stub(&c);
+	else if (where == IN_ENTRY)
+		in_entry(&c);
+	if (c.is_sync && frame->info.addr == c.pc)
+		frame->info.addr = c.own;
+	if (c.fired)
+		note_fired(&c);
+	return deliver(&c);
+}

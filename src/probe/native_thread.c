@@ -1,0 +1,261 @@
+/* probe/native_thread.c - what is kept of a thread, and signals that wait.
+ *
+ * W1  A thread with .counted set is in the image, and sends what waits to
+ *     itself before it leaves (native_late in native.S): all is blocked then.
+ * W2  .waiting of home is the number of such threads.
+ * W3  Of each signal of ours at most one is held, as the kernel would.
+ *
+ * A thread's state is its area's. One that has no area (there was none free,
+ * or it is about to get one) uses a spare one for as long as a signal waits. */
+#include "inside/sys.h"
+#include "probe/native_priv.h"
+
+enum { SPIN = 64 };
+
+/* -- Who -- */
+
+static uint32_t pid_now(void)
+{
+	return (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+}
+
+static const struct collect_table *table_of(void)
+{
+	return (const void *)(uintptr_t)native_plan()->table;
+}
+
+uint32_t native_pid(void)
+{
+	return pid_now();
+}
+
+bool native_is_guest(void)
+{
+	uint32_t owner = __atomic_load_n(&table_of()->pid, __ATOMIC_ACQUIRE);
+
+	return owner != 0 && owner != pid_now();
+}
+
+/* What a parent's other threads were about to do is nothing to a child. */
+static void be_own(struct native_home *home)
+{
+	uint32_t pid = pid_now();
+
+	if (home->pid == pid || native_is_guest())
+		return;
+	if (home->pid != 0) {
+		home->waiting = 0;
+		for (unsigned i = 0; i < NATIVE_SPARE; i++)
+			home->spare[i] = (struct native_thread){0};
+	}
+	home->pid = pid;
+}
+
+static uint64_t spare_key(uint64_t fs)
+{
+	return fs | 1;
+}
+
+/* Without a hash: the collector may be in the middle of putting it there. */
+static struct native_thread *find_area(uint64_t fs)
+{
+	const struct collect_table *table = table_of();
+
+	for (unsigned i = 0; i < COLLECT_ENTRIES; i++) {
+		const struct collect_who *w = &table->who[i];
+
+		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == fs &&
+		    w->area != 0)
+			return (void *)((struct collect_area *)w->area)->native;
+	}
+	return 0;
+}
+
+static struct native_thread *find_spare(uint64_t key)
+{
+	struct native_home *home = native_home_all();
+
+	for (unsigned i = 0; i < NATIVE_SPARE; i++)
+		if (__atomic_load_n(&home->spare[i].fs, __ATOMIC_ACQUIRE) ==
+		    key)
+			return &home->spare[i];
+	return 0;
+}
+
+static struct native_thread *take_spare(uint64_t key)
+{
+	struct native_home *home = native_home_all();
+
+	for (unsigned i = 0; i < NATIVE_SPARE; i++) {
+		uint64_t none = 0;
+
+		if (__atomic_compare_exchange_n(&home->spare[i].fs, &none, key,
+						0, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return &home->spare[i];
+	}
+	return 0;
+}
+
+/* A spare one goes first: it was taken when there was no area yet. */
+struct native_thread *native_find(void)
+{
+	uint64_t fs = sys_fs_base();
+	struct native_thread *t = find_spare(spare_key(fs));
+
+	return t ? t : find_area(fs);
+}
+
+struct native_thread *native_find_or_spare(void)
+{
+	struct native_thread *t;
+
+	be_own(native_home_all());
+	t = native_find();
+	return t ? t : take_spare(spare_key(sys_fs_base()));
+}
+
+struct native_thread *native_make(void)
+{
+	struct collect_area *a = collect_area(native_plan(), sys_fs_base());
+
+	return a ? (void *)a->native : 0;
+}
+
+void native_drop(struct native_thread *t)
+{
+	if (t->fs == 0)
+		return;
+	t->held = t->pass = 0;
+	__atomic_store_n(&t->fs, 0, __ATOMIC_RELEASE);
+}
+
+/* -- The kernel -- */
+
+uint64_t native_set_mask(uint64_t mask)
+{
+	uint64_t old = 0;
+
+	sys_call(SYS_NR_RT_SIGPROCMASK, MASK_SET, (uint64_t)&mask,
+		 (uint64_t)&old, SET_SIZE, 0, 0);
+	return old;
+}
+
+void native_send(const struct native_info *info)
+{
+	sys_call(SYS_NR_RT_TGSIGQUEUEINFO, pid_now(),
+		 (uint64_t)sys_call3(SYS_NR_GETTID, 0, 0, 0),
+		 (uint64_t)info->signo, (uint64_t)info, 0, 0);
+}
+
+int64_t native_set_action(int sig, const struct collect_action *new,
+			  uint64_t old)
+{
+	return sys_call(SYS_NR_RT_SIGACTION, (uint64_t)sig, (uint64_t) new, old,
+			SET_SIZE, 0, 0);
+}
+
+/* Nobody who has it waits for anything. A lock of another process's was copied
+ * by fork while a thread had it that is not here. A guest reads without. */
+void native_lock(void)
+{
+	uint32_t *lock = &native_home_all()->lock, pid = pid_now();
+
+	if (native_is_guest())
+		return;
+	for (unsigned i = 1;; i++) {
+		uint32_t owner = __atomic_load_n(lock, __ATOMIC_RELAXED);
+
+		if (owner != pid && __atomic_compare_exchange_n(
+					lock, &owner, pid, 0, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+			return;
+		if (i % SPIN == 0)
+			sys_call3(SYS_NR_SCHED_YIELD, 0, 0, 0);
+	}
+}
+
+void native_unlock(void)
+{
+	if (!native_is_guest())
+		__atomic_store_n(&native_home_all()->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* -- What waits -- */
+
+void native_count(struct native_thread *t)
+{
+	struct native_home *home = native_home_all();
+
+	be_own(home);
+	if (!t->counted)
+		__atomic_fetch_add(&home->waiting, 1, __ATOMIC_SEQ_CST);
+	t->counted = 1;
+}
+
+static unsigned held_index(int sig)
+{
+	static const uint8_t kinds[NATIVE_HELD - 1] = {SIG_ILL, SIG_TRAP,
+						       SIG_BUS, SIG_SEGV};
+	unsigned i = 0;
+
+	while (i < NATIVE_HELD - 1 && kinds[i] != sig)
+		i++;
+	return i;
+}
+
+void native_hold(struct native_thread *t, const struct native_info *info)
+{
+	if (t->held & SIG_BIT(info->signo))
+		return;
+	t->held_info[held_index(info->signo)] = *info;
+	t->held |= SIG_BIT(info->signo);
+}
+
+void native_let_through(struct native_thread *t, uint64_t blocked)
+{
+	if (t->held & ~blocked)
+		native_count(t);
+}
+
+static void send_held(struct native_thread *t, uint64_t set)
+{
+	for (; set != 0; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+
+		t->held &= ~SIG_BIT(sig);
+		t->pass |= SIG_BIT(sig);
+		native_send(&t->held_info[held_index(sig)]);
+	}
+}
+
+void native_wake(uint64_t mask[2])
+{
+	struct native_home *home = native_home_all();
+	uint64_t old = native_set_mask(SIG_ALL) & ~home->known.ours;
+	struct native_thread *t;
+
+	be_own(home);
+	t = native_find();
+	mask[0] = mask[1] = old;
+	if (!t || !t->counted)
+		return;
+	if (t->masked)
+		mask[0] = mask[1] = t->back;
+	if (t->waits)
+		mask[0] = t->wait_mask;
+	if (t->deferred)
+		native_send(&t->info);
+	send_held(t, t->held & ~(t->waits ? t->wait_blocked : t->blocked));
+	t->deferred = 0;
+	t->counted = t->masked = t->waits = 0;
+	__atomic_fetch_sub(&home->waiting, 1, __ATOMIC_SEQ_CST);
+	native_drop(t);
+}
+
+/* Everything waits in native_wake() by now: there is nothing to leave. */
+void native_leave(struct collect_area *area, struct probe_frame *frame)
+{
+	(void)area;
+	(void)frame;
+}
