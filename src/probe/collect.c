@@ -305,27 +305,12 @@ static __attribute__((noinline)) void fire_slow(struct collect_area *area,
 
 /* -- All ways -- */
 
-/* N4: the probe has fired already for this execution. */
-static __attribute__((noinline)) bool
-take_token(struct collect_area *area, const struct probe_frame *frame)
-{
-	for (unsigned i = 0; i < COLLECT_TOKENS; i++) {
-		if (area->token[i].pc != frame->pc ||
-		    area->token[i].rsp != frame->gpr[4])
-			continue;
-		area->token[i].pc = 0;
-		area->token[i].rsp = 0;
-		area->n_tokens--;
-		return true;
-	}
-	return false;
-}
-
 void collect_fire(struct probe_frame *frame, const struct collect_site *site,
 		  struct collect_area *area)
 {
-	if (__builtin_expect(area->n_tokens != 0, 0) && take_token(area, frame))
-		return;
+	if (__builtin_expect(area->n_tokens != 0, 0) &&
+	    native_fired(area, frame))
+		return; /* N4 */
 	do {
 		struct collect_slot *slot = slot_of(area, site);
 

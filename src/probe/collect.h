@@ -49,6 +49,8 @@ void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
 bool native_read(const void *from, void *out, uint32_t len);
 /* probe/native: a signal came while the area was busy. Called last. */
 void native_leave(struct collect_area *area, struct probe_frame *frame);
+/* probe/native: this execution has fired already; that is used up. */
+bool native_fired(struct collect_area *area, const struct probe_frame *frame);
 /* probe/stack.h gives stacks. */
 
 /* -- In hark -- */

@@ -68,6 +68,9 @@ bool native_hooks(uint64_t number);
  * collect_hit() does nothing. Asked if area->n_tokens is not 0. */
 bool native_fired(struct collect_area *area, const struct probe_frame *frame);
 
+/* Signals of ours that the program believes to have blocked in a thread. */
+uint64_t native_blocked(const struct collect_area *area);
+
 /* Memory of the program's that may not be there. */
 bool native_read(const void *from, void *out, uint32_t len);
 

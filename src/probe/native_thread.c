@@ -259,3 +259,8 @@ void native_leave(struct collect_area *area, struct probe_frame *frame)
 	(void)area;
 	(void)frame;
 }
+
+uint64_t native_blocked(const struct collect_area *area)
+{
+	return ((const struct native_thread *)area->native)->blocked;
+}

@@ -1,0 +1,343 @@
+/* probe/insert_code.c - trampolines, and the bytes that lead to them.
+ *
+ * Nobody executes a trampoline before the text is changed, so they are written
+ * as they are. The text is changed while all threads are held; one that stood
+ * inside of a window traps there when it goes on (F2), and is sent to its
+ * copy. */
+#include "probe/insert_priv.h"
+
+#include "outside/blob.h"
+#include "x86/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- All patches, by address -- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct insert_patch *x = a, *y = b;
+	uint64_t p = x->patch->at + x->bias, q = y->patch->at + y->bias;
+
+	return (p > q) - (p < q);
+}
+
+static size_t count_patches(const struct listing *l)
+{
+	struct listing_area a;
+	size_t n = 0;
+
+	for (size_t k = 0; k < listing_area_count(l); k++) {
+		listing_get_area(l, k, &a);
+		n += plan_count(a.plan);
+	}
+	return n;
+}
+
+static void add_patches(struct insertion *i, const struct listing_area *a)
+{
+	for (size_t k = 0; k < plan_count(a->plan); k++)
+		i->patch[i->n_patches++] =
+		    (struct insert_patch){.patch = plan_get(a->plan, k),
+					  .survey = a->survey,
+					  .bias = a->module->bias};
+}
+
+static void mark_hooks(struct insertion *i)
+{
+	const struct listing *l = i->want->listing;
+	struct listing_hook h;
+
+	for (size_t k = 0; k < listing_hook_count(l); k++) {
+		listing_get_hook(l, k, &h);
+		for (size_t j = 0; h.patch != NULL && j < i->n_patches; j++)
+			if (i->patch[j].patch == h.patch)
+				i->patch[j].hooked |= (uint8_t)(1 << h.insn);
+	}
+}
+
+int insert_find_patches(struct insertion *i, struct hark_err *err)
+{
+	const struct listing *l = i->want->listing;
+	size_t n = count_patches(l);
+	struct listing_area a;
+
+	i->patch = calloc(n + 1, sizeof *i->patch);
+	i->code = calloc(3 * n + 1, sizeof *i->code);
+	i->trap = calloc(FORM_INSNS * n + 1, sizeof *i->trap);
+	i->change = calloc(2 * n + 1, sizeof *i->change);
+	if (i->patch == NULL || i->code == NULL || i->trap == NULL ||
+	    i->change == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	for (size_t k = 0; k < listing_area_count(l); k++) {
+		listing_get_area(l, k, &a);
+		add_patches(i, &a);
+	}
+	qsort(i->patch, i->n_patches, sizeof *i->patch, by_address);
+	mark_hooks(i);
+	return 0;
+}
+
+/* -- Building -- */
+
+/* Does the script look at the program's flags? */
+static bool shows_flags(const struct probe_program *p)
+{
+	for (uint32_t k = 0; k < p->code.n; k++)
+		if (probe_code(p)[k].op == PROBE_UREG)
+			return true;
+	return false;
+}
+
+/* What must be done about the flags at one instruction. */
+static enum trampoline_flags flags_at(const struct insertion *i,
+				      const struct insert_patch *m, unsigned k)
+{
+	enum { AHEAD = 24 };
+	const struct survey *s = m->survey;
+	const struct x86_text text = {s->bytes, s->start, s->len};
+	const struct x86_live status = {.flags = X86_FLAGS_STATUS};
+	struct x86_live live;
+
+	if (m->df >> k & 1)
+		return TRAMPOLINE_ALL;
+	if (shows_flags(i->want->program))
+		return TRAMPOLINE_STATUS;
+	live = x86_live_ahead(&text, m->patch->at + m->patch->off[k], status,
+			      AHEAD, 0, NULL);
+	return live.flags & X86_FLAGS_STATUS ? TRAMPOLINE_STATUS
+					     : TRAMPOLINE_DEAD;
+}
+
+static enum x86_move build(const struct insertion *i,
+			   const struct insert_patch *m, struct x86_buf *out,
+			   struct trampoline *info)
+{
+	const struct patch *p = m->patch;
+	struct trampoline_want w = {
+	    .bytes = survey_bytes(m->survey, p->at),
+	    .at = p->at + m->bias,
+	    .window = p->window,
+	    .n = p->n,
+	    .off = p->off,
+	    .taken = m->taken,
+	    .handler = i->image + blob_places.hit,
+	    .hooked = m->hooked,
+	    .hook = i->image + blob_places.hook,
+	    .hook_cookie = i->plan.at,
+	};
+
+	for (unsigned k = 0; k < p->n; k++) {
+		if (m->cookie[k] == 0)
+			continue;
+		w.probed |= 1u << k;
+		w.cookie[k] = m->cookie[k];
+		w.flags[k] = (uint8_t)flags_at(i, m, k);
+	}
+	return trampoline_build(&w, out, info);
+}
+
+/* -- Telling signals -- */
+
+static int add_code(struct insertion *i, uint64_t start,
+		    const struct trampoline *info, struct hark_err *err)
+{
+	struct collect_code *c = &i->code[i->n_codes];
+
+	*c = (struct collect_code){.start = start, .len = info->len};
+	if (insert_put(i, info, sizeof *info, &c->trampoline, err) < 0)
+		return -1;
+	i->n_codes++;
+	return 0;
+}
+
+/* A lone jump on the way: whoever is there has not begun. */
+static int add_jump(struct insertion *i, const struct insert_patch *m,
+		    uint64_t start, unsigned len, struct hark_err *err)
+{
+	struct trampoline info;
+
+	trampoline_of_jump(m->patch->at + m->bias, len, &info);
+	return add_code(i, start, &info, err);
+}
+
+static void add_traps(struct insertion *i, const struct insert_patch *m,
+		      const struct trampoline *info)
+{
+	const struct patch *p = m->patch;
+
+	for (unsigned k = 0; k < p->n; k++)
+		if (p->form == FORM_T || p->traps >> k & 1)
+			i->trap[i->n_traps++] = (struct collect_trap){
+			    .pc = p->at + m->bias + p->off[k],
+			    .resume = p->code + info->resume[k]};
+}
+
+/* -- Changes -- */
+
+static void add_change(struct insertion *i, uint64_t at, const uint8_t *bytes,
+		       const uint8_t *old, unsigned len)
+{
+	struct insert_change *c = &i->change[i->n_changes++];
+
+	c->at = at;
+	c->len = (uint8_t)len;
+	memcpy(c->bytes, bytes, len);
+	memcpy(c->old, old, len);
+}
+
+static void add_changes(struct insertion *i, const struct insert_patch *m)
+{
+	const struct patch *p = m->patch;
+
+	if (p->hop != 0)
+		add_change(i, p->hop + m->bias, p->hop_bytes, p->hop_old,
+			   FORM_LEN);
+	add_change(i, p->at + m->bias, p->bytes, p->old, p->len);
+}
+
+/* Is the program's code that of its file? */
+static int is_as_surveyed(const struct insert_patch *m, const struct door *d,
+			  struct hark_err *err)
+{
+	const struct patch *p = m->patch;
+	uint8_t now[64];
+	unsigned len = p->window > p->len ? p->window : p->len;
+
+	if (len > sizeof now)
+		len = sizeof now;
+	if (remote_read(d, p->at + m->bias, now, len, err) < 0)
+		return -1;
+	return memcmp(now, survey_bytes(m->survey, p->at), len) == 0;
+}
+
+/* -- One after the other -- */
+
+static int write_entry(struct insertion *i, const struct insert_patch *m,
+		       struct door *d, struct hark_err *err)
+{
+	const struct patch *p = m->patch;
+	uint8_t bytes[FORM_SLOT];
+	struct x86_buf b = {.start = bytes,
+			    .at = bytes,
+			    .end = bytes + sizeof bytes,
+			    .pc = p->entry};
+
+	if (p->hop != 0 && add_jump(i, m, p->hop + m->bias, FORM_LEN, err) < 0)
+		return -1;
+	if (p->entry == 0 || p->entry == p->code)
+		return 0;
+	if (emit_reaches(&b, FORM_LEN, p->code))
+		emit_jmp(&b, p->code);
+	else
+		emit_jmp_far(&b, p->code);
+	return remote_write(d, p->entry, bytes, (size_t)(b.at - bytes), err) < 0
+		   ? -1
+		   : add_jump(i, m, p->entry, (unsigned)(b.at - bytes), err);
+}
+
+static int write_patch(struct insertion *i, struct insert_patch *m,
+		       struct door *d, struct hark_err *err)
+{
+	const struct patch *p = m->patch;
+	uint8_t bytes[FORM_INSNS * FORM_TRAMPOLINE];
+	unsigned room =
+	    FORM_TRAMPOLINE * (unsigned)__builtin_popcount(p->probed);
+	struct x86_buf b = {
+	    .start = bytes, .at = bytes, .end = bytes + room, .pc = p->code};
+	struct trampoline info;
+	enum x86_move how = build(i, m, &b, &info);
+
+	if (how != X86_MOVE_OK)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "the probe at 0x%lx cannot be made: %s",
+			       (unsigned long)(p->at + m->bias),
+			       x86_move_text(how));
+	if (remote_write(d, p->code, bytes, info.len, err) < 0 ||
+	    add_code(i, p->code, &info, err) < 0 ||
+	    write_entry(i, m, d, err) < 0)
+		return -1;
+	add_traps(i, m, &info);
+	add_changes(i, m);
+	return 0;
+}
+
+static bool is_wanted(const struct insert_patch *m)
+{
+	for (unsigned k = 0; k < m->patch->n; k++)
+		if (m->cookie[k] != 0)
+			return true;
+	return false;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct collect_code *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+int insert_write_code(struct insertion *i, struct door *d, struct hark_err *err)
+{
+	for (size_t k = 0; k < i->n_patches; k++) {
+		struct insert_patch *m = &i->patch[k];
+		bool wanted = is_wanted(m);
+		int same;
+
+		if (m->patch->code == 0 || (!wanted && m->hooked == 0))
+			continue;
+		same = is_as_surveyed(m, d, err);
+		if (same < 0)
+			return -1;
+		if (!same && wanted)
+			return err_set(err, HARK_EREFUSE, 0,
+				       "the code at 0x%lx is not that of its "
+				       "file: something else has changed it",
+				       (unsigned long)(m->patch->at + m->bias));
+		if (same && write_patch(i, m, d, err) < 0)
+			return -1;
+	}
+	qsort(i->code, i->n_codes, sizeof *i->code, by_start);
+	return 0;
+}
+
+/* -- The text -- */
+
+int insert_change_text(struct insertion *i, struct door *d,
+		       struct hark_err *err)
+{
+	for (; i->changes_made < i->n_changes; i->changes_made++) {
+		const struct insert_change *c = &i->change[i->changes_made];
+
+		if (remote_write(d, c->at, c->bytes, c->len, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int insert_restore_text(struct insertion *i, struct door *d,
+			struct hark_err *err)
+{
+	for (; i->changes_made > 0; i->changes_made--) {
+		const struct insert_change *c = &i->change[i->changes_made - 1];
+		uint8_t now[FORM_BYTES];
+
+		/* Its module may be gone, with another in its place. */
+		if (remote_read(d, c->at, now, c->len, NULL) < 0 ||
+		    memcmp(now, c->bytes, c->len) != 0)
+			continue;
+		if (remote_write(d, c->at, c->old, c->len, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int insert_is_inside(const struct insertion *i, uint64_t addr)
+{
+	if (addr - i->image < i->image_len)
+		return 1;
+	for (size_t k = 0; k < i->n_ranges; k++)
+		if (addr - i->range[k].at < i->range[k].len)
+			return 1;
+	return 0;
+}

@@ -1,0 +1,183 @@
+/* probe/insert_signals.c - the program's handlers, and hark's in their place.
+ *
+ * What the program asked for is kept in home, where hark's handler finds it;
+ * the program changes it there later (probe/native.h). Leaving gives the
+ * kernel what home says by then. */
+#include "probe/insert_priv.h"
+
+#include "outside/blob.h"
+#include "outside/proc.h"
+#include "outside/tracee.h"
+#include "probe/native.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { SIGNALS = 64, SET_LEN = 8 }; /* of the kernel's sigset_t */
+
+static uint64_t bit(int sig)
+{
+	return 1ull << (sig - 1);
+}
+
+static uint64_t action_at(const struct insertion *i, int sig)
+{
+	return i->home + offsetof(struct collect_home, program) +
+	       (uint64_t)sig * sizeof(struct collect_action);
+}
+
+/* Behind what home holds. */
+static uint64_t scratch_at(const struct insertion *i)
+{
+	return i->home + i->home_len - sizeof(struct collect_action);
+}
+
+static int sigaction_there(struct door *d, int sig, uint64_t new, uint64_t old,
+			   struct hark_err *err)
+{
+	int64_t answer;
+
+	if (gate_call(&d->gate, &answer, err, SYS_rt_sigaction, (uint64_t)sig,
+		      new, old, SET_LEN, 0, 0) < 0)
+		return -1;
+	return answer == 0 ? 0
+			   : err_set(err, HARK_EREFUSE, (int)-answer,
+				     "signal %d of process %d: %s", sig, d->pid,
+				     strerror((int)-answer));
+}
+
+static int caught(const struct insertion *i, const struct door *d,
+		  uint64_t *out, struct hark_err *err)
+{
+	if (proc_status(i->pid, d->threads[0].tid, "SigCgt", 16, out) == 0)
+		return 0;
+	return err_set(err, HARK_EGONE, errno, "process %d ended meanwhile",
+		       i->pid);
+}
+
+/* -- There -- */
+
+static int take_one(struct insertion *i, struct door *d, int sig,
+		    struct hark_err *err)
+{
+	struct collect_action a;
+
+	if (sigaction_there(d, sig, 0, action_at(i, sig), err) < 0 ||
+	    remote_read(d, action_at(i, sig), &a, sizeof a, err) < 0)
+		return -1;
+	a = native_action(&(struct collect_home){.ours = i->ours}, sig, &a,
+			  i->image + blob_places.handler,
+			  i->image + blob_places.restorer);
+	if (remote_write(d, scratch_at(i), &a, sizeof a, err) < 0 ||
+	    sigaction_there(d, sig, scratch_at(i), 0, err) < 0)
+		return -1;
+	i->installed |= bit(sig);
+	return 0;
+}
+
+/* The borrowed thread gets its mask when it goes back. */
+static int set_mask(const struct door *d, int k, uint64_t mask,
+		    struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[k];
+
+	if (t->mask == mask)
+		return 0;
+	t->mask = mask;
+	return k == d->worker ? 0 : tracee_set_mask(t->tid, mask, err);
+}
+
+/* Signals of ours are never really blocked. */
+static int open_masks(const struct insertion *i, const struct door *d,
+		      struct hark_err *err)
+{
+	for (int k = 0; k < d->n_threads; k++)
+		if (set_mask(d, k, d->threads[k].mask & ~i->ours, err) < 0)
+			return -1;
+	return 0;
+}
+
+int insert_take_signals(struct insertion *i, struct door *d,
+			struct hark_err *err)
+{
+	const uint64_t head[2] = {i->plan.at, i->ours};
+	uint64_t set;
+
+	_Static_assert(offsetof(struct collect_home, ours) == 8, "head");
+	if (caught(i, d, &set, err) < 0 ||
+	    remote_write(d, i->home, head, sizeof head, err) < 0)
+		return -1;
+	set |= i->ours;
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (set & bit(sig) && take_one(i, d, sig, err) < 0)
+			return -1;
+	return open_masks(i, d, err);
+}
+
+/* -- And back -- */
+
+static int give_one(const struct insertion *i, struct door *d, int sig,
+		    struct hark_err *err)
+{
+	const uint64_t ours = i->image + blob_places.handler;
+	struct collect_action a;
+
+	if (sigaction_there(d, sig, 0, scratch_at(i), err) < 0 ||
+	    remote_read(d, scratch_at(i), &a, sizeof a, err) < 0)
+		return -1;
+	return a.handler == ours
+		   ? sigaction_there(d, sig, action_at(i, sig), 0, err)
+		   : 0;
+}
+
+/* The area of a thread, as hark has it mapped; NULL: it never had one. */
+static const struct collect_area *
+area_of(const struct insertion *i, const struct collect_table *t, uint64_t fs)
+{
+	for (size_t k = 0; k < COLLECT_ENTRIES; k++) {
+		uint64_t at = t->who[k].area - i->board.at;
+
+		if (t->who[k].fs == fs && t->who[k].area != 0 &&
+		    at <= i->board.size - sizeof(struct collect_area))
+			return (const struct collect_area *)(i->board.base +
+							     at);
+	}
+	return NULL;
+}
+
+static int close_masks(const struct insertion *i, struct door *d,
+		       struct hark_err *err)
+{
+	static struct collect_table table; /* large */
+
+	if (remote_read(d, i->table, &table, sizeof table, err) < 0)
+		return -1;
+	for (int k = 0; k < d->n_threads; k++) {
+		const struct door_thread *t = &d->threads[k];
+		const struct collect_area *a =
+		    area_of(i, &table, t->seen.fs_base);
+
+		if (a != NULL &&
+		    set_mask(d, k, t->mask | (native_blocked(a) & i->ours),
+			     err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int insert_give_signals(struct insertion *i, struct door *d,
+			struct hark_err *err)
+{
+	uint64_t set;
+
+	if (i->installed == 0)
+		return 0;
+	if (caught(i, d, &set, err) < 0)
+		return -1;
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (set & bit(sig) && give_one(i, d, sig, err) < 0)
+			return -1;
+	i->installed = 0;
+	return close_masks(i, d, err);
+}
