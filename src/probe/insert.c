@@ -55,8 +55,9 @@ static int lower_semaphores(struct insertion *i, struct door *d,
 
 static int put_in(struct insertion *i, struct door *d, struct hark_err *err)
 {
-	if (insert_find_patches(i, err) < 0 || insert_map(i, d, err) < 0 ||
-	    insert_map_code(i, d, err) < 0 || insert_sites(i, err) < 0 ||
+	/* Only trampolines have addresses of their own choice. */
+	if (insert_find_patches(i, err) < 0 || insert_map_code(i, d, err) < 0 ||
+	    insert_map(i, d, err) < 0 || insert_sites(i, err) < 0 ||
 	    insert_write_code(i, d, err) < 0 || insert_publish(i, err) < 0 ||
 	    insert_take_signals(i, d, err) < 0 ||
 	    raise_semaphores(i, d, err) < 0)
