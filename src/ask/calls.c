@@ -12,7 +12,7 @@
  */
 #include "ask/calls.h"
 
-#include "ask/abi.h"
+#include "ask/abi_read.h"
 #include "ask/show.h"
 #include "ask/visits.h"
 #include "image/vars.h"

@@ -3,7 +3,7 @@
  * A call is the execution of the function's first instruction; what it
  * returned is seen when the same thread is at the return address with its
  * stack pointer just above it. Arguments are where the ABI has them
- * (ask/abi.h) if debug information tells their types, else the six integer
+ * (image/abi.h) if debug information tells their types, else the six integer
  * registers. A call that is left otherwise (exec, exit, longjmp, the end of
  * the recording) has no result. */
 #ifndef ASK_CALLS_H

@@ -1,13 +1,11 @@
-/* ask/abi.c - where a function finds its arguments, and leaves its result.
+/* image/abi.c - where a function finds its arguments, and leaves its result.
  *
  * B1  Each 8 bytes of what fits into 16 have a class: floats only, or else
  *     integers. What is larger, or not aligned, is in memory.
  * B2  A thing goes into registers as a whole, or not at all. */
-#include "ask/abi.h"
+#include "image/abi.h"
 
-#include <string.h>
-
-enum { INTS = 6, FLOATS = 8, XMM = 16, XMM_AT = 160, ST0_AT = 32, NEST = 8 };
+enum { INTS = 6, FLOATS = 8, NEST = 8 };
 
 /* rdi rsi rdx rcx r8 r9 */
 static const uint8_t int_order[INTS] = {7, 6, 2, 1, 8, 9};
@@ -98,7 +96,7 @@ static bool take(const struct classes *c, uint64_t size, struct abi_state *s,
 		if (c->of[i] == FLOAT) {
 			if (next.floats == FLOATS)
 				return false;
-			out->reg[i] = (uint8_t)(XMM + next.floats++);
+			out->reg[i] = (uint8_t)(ABI_XMM + next.floats++);
 		} else {
 			if (next.ints == INTS)
 				return false;
@@ -174,65 +172,7 @@ struct abi_place abi_result(struct type t, struct abi_state *s)
 	p.where = ABI_REGISTERS;
 	p.n_regs = f.size > 8 ? 2 : 1;
 	for (unsigned i = 0; i < p.n_regs; i++)
-		p.reg[i] = c.of[i] == FLOAT ? (uint8_t)(XMM + n_floats++)
+		p.reg[i] = c.of[i] == FLOAT ? (uint8_t)(ABI_XMM + n_floats++)
 					    : ints[n_ints++];
 	return p;
-}
-
-/* -- Reading -- */
-
-static void reg_bytes(const struct hark_registers *r, uint8_t reg,
-		      uint8_t out[8])
-{
-	if (reg < XMM)
-		memcpy(out, &r->gpr[reg], 8);
-	else if ((r->xstate_bv & 2) != 0)
-		memcpy(out, r->xsave + XMM_AT + (size_t)16 * (reg - XMM), 8);
-	else
-		memset(out, 0, 8);
-}
-
-static size_t read_registers(const struct abi_place *p,
-			     const struct hark_registers *r, uint8_t *out,
-			     uint8_t *known, size_t len)
-{
-	uint8_t bytes[16] = {0};
-
-	for (unsigned i = 0; i < p->n_regs; i++)
-		reg_bytes(r, p->reg[i], bytes + (size_t)8 * i);
-	len = len < 16 ? len : 16;
-	memcpy(out, bytes, len);
-	memset(known, 1, len);
-	return len;
-}
-
-size_t abi_read(const struct abi_place *p, const struct ask_source *src,
-		const struct hark_registers *r, uint64_t entry_rsp,
-		uint8_t *out, uint8_t *known, size_t len)
-{
-	uint64_t addr = entry_rsp + p->offset;
-	uint8_t known_word[8];
-
-	memset(known, 0, len);
-	switch (p->where) {
-	case ABI_REGISTERS:
-		return read_registers(p, r, out, known, len);
-	case ABI_X87:
-		len = len < 10 ? len : 10;
-		memcpy(out, r->xsave + ST0_AT, len);
-		memset(known, 1, len);
-		return len;
-	case ABI_POINTER:
-		if (p->n_regs == 0 &&
-		    src->read(src->ctx, addr, 8, (uint8_t *)&addr,
-			      known_word) != 8)
-			return 0;
-		if (p->n_regs > 0)
-			addr = r->gpr[p->reg[0]];
-		return src->read(src->ctx, addr, len, out, known);
-	case ABI_STACK:
-		return src->read(src->ctx, addr, len, out, known);
-	default:
-		return 0;
-	}
 }

@@ -1,12 +1,11 @@
-/* ask/abi.h - where a function finds its arguments, and leaves its result.
+/* image/abi.h - where a function finds its arguments, and leaves its result.
  *
  * By the System V ABI for x86-64, from the types alone, so at the first
  * instruction of any function that others can call; what compilers do to
  * functions that only they see (clones, .isra) is not known here. */
-#ifndef ASK_ABI_H
-#define ASK_ABI_H
+#ifndef IMAGE_ABI_H
+#define IMAGE_ABI_H
 
-#include "ask/source.h"
 #include "image/types.h"
 
 enum abi_where {
@@ -17,7 +16,9 @@ enum abi_where {
 	ABI_X87,       /* a result: on top of the x87 stack */
 };
 
-/* Registers: 0 to 15 general ones by hardware number, 16 to 31 xmm. */
+enum { ABI_XMM = 16 };
+
+/* Registers: 0 to 15 general ones by hardware number, then xmm. */
 struct abi_place {
 	enum abi_where where;
 	uint8_t reg[2];
@@ -34,11 +35,5 @@ struct abi_state {
 /* Call it for the result first, then for each argument in turn. */
 struct abi_place abi_result(struct type t, struct abi_state *s);
 struct abi_place abi_argument(struct type t, struct abi_state *s);
-
-/* Bytes of it; entry_rsp: the stack pointer at the first instruction (of
- * results it does not matter). Returns how many are known. */
-size_t abi_read(const struct abi_place *p, const struct ask_source *src,
-		const struct hark_registers *r, uint64_t entry_rsp,
-		uint8_t *out, uint8_t *known, size_t len);
 
 #endif
