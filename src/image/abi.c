@@ -2,8 +2,13 @@
  *
  * B1  Each 8 bytes of what fits into 16 have a class: floats only, or else
  *     integers. What is larger, or not aligned, is in memory.
- * B2  A thing goes into registers as a whole, or not at all. */
+ * B2  A thing goes into registers as a whole, or not at all.
+ * B3  Of an object that must not just be copied, which has a destructor or a
+ *     copy constructor of its own, a virtual function, or such a part, the
+ *     address is passed. */
 #include "image/abi.h"
+
+#include <string.h>
 
 enum { INTS = 6, FLOATS = 8, NEST = 8 };
 
@@ -117,6 +122,59 @@ static uint64_t push(struct abi_state *s, uint64_t size, uint64_t align)
 	return at;
 }
 
+struct care {
+	bool is_needed;
+	int depth;
+};
+
+static void look_for_care(struct care *c, struct type t);
+
+// NOLINTNEXTLINE(misc-no-recursion): NEST
+static int field_needs_care(void *ctx, const struct type_field *f)
+{
+	struct care *c = ctx;
+
+	if (f->name != NULL && strncmp(f->name, "_vptr", 5) == 0)
+		c->is_needed = true;
+	else
+		look_for_care(c, f->type);
+	return c->is_needed;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): NEST
+static void look_for_care(struct care *c, struct type t)
+{
+	struct type_facts f;
+
+	type_look(t, &f);
+	if (f.kind == TYPE_ARRAY) {
+		t = f.target;
+		type_look(t, &f);
+	}
+	if ((f.kind != TYPE_STRUCT && f.kind != TYPE_UNION) ||
+	    ++c->depth > NEST)
+		return;
+	c->is_needed = f.by_reference || type_has_own_copy(t);
+	if (!c->is_needed)
+		type_each_field(t, field_needs_care, c);
+	c->depth--;
+}
+
+/* B3. Some compilers say so, of others it must be seen. */
+static bool by_reference(struct type t)
+{
+	struct care c = {0};
+
+	look_for_care(&c, t);
+	return c.is_needed;
+}
+
+/* long double, __int128 */
+static bool is_one_of_16(const struct type_facts *f)
+{
+	return f->size == 16 && f->kind != TYPE_STRUCT && f->kind != TYPE_UNION;
+}
+
 struct abi_place abi_argument(struct type t, struct abi_state *s)
 {
 	struct abi_place p = {0};
@@ -125,7 +183,7 @@ struct abi_place abi_argument(struct type t, struct abi_state *s)
 
 	type_look(t, &f);
 	p.size = f.size;
-	if (f.by_reference) {
+	if (by_reference(t)) {
 		p.where = ABI_POINTER;
 		if (s->ints < INTS) {
 			p.reg[0] = int_order[s->ints++];
@@ -141,8 +199,7 @@ struct abi_place abi_argument(struct type t, struct abi_state *s)
 	if (c.of[0] != MEMORY && take(&c, f.size, s, &p))
 		return p;
 	p.where = ABI_STACK; /* behind the return address */
-	p.offset =
-	    8 + push(s, f.size, f.kind == TYPE_FLOAT && f.size == 16 ? 16 : 8);
+	p.offset = 8 + push(s, f.size, is_one_of_16(&f) ? 16 : 8);
 	return p;
 }
 
@@ -163,7 +220,7 @@ struct abi_place abi_result(struct type t, struct abi_state *s)
 		return p;
 	}
 	c = classes_of(t, f.size);
-	if (f.by_reference || c.of[0] == MEMORY) {
+	if (by_reference(t) || c.of[0] == MEMORY) {
 		p.where = ABI_POINTER;
 		p.n_regs = 1; /* rax */
 		s->ints++;    /* the caller said where, in rdi */

@@ -614,6 +614,49 @@ int type_each_parameter(struct type t,
 	return rc;
 }
 
+enum { DEFAULTED_IN_CLASS = 1 };
+
+/* A constructor: is it given one of the same class, by reference? */
+static bool copies(const struct dw_entry *constructor, uint64_t class)
+{
+	struct dw_entry e, next;
+	bool more = dw_entry_child(constructor, &next);
+	struct type_facts f = {0};
+	struct type t;
+	unsigned n = 0;
+
+	while (more) {
+		e = next;
+		if (e.decl->tag == TAG_FORMAL_PARAMETER && n++ == 1) {
+			t = type_under(&e);
+			look(&t, &f);
+		}
+		more = dw_entry_next(&e, &next);
+	}
+	return n == 2 && f.kind == TYPE_REFERENCE && bare(&f.target, &e) &&
+	       e.die == class;
+}
+
+bool type_has_own_copy(struct type t)
+{
+	struct dw_entry class, e, next;
+	bool more = bare(&t, &class) && dw_entry_child(&class, &next);
+	const char *name = more ? dw_entry_name(&class) : NULL, *has;
+
+	while (more) {
+		e = next;
+		has = e.decl->tag == TAG_SUBPROGRAM ? dw_entry_name(&e) : NULL;
+		if (has != NULL && number(&e, AT_ARTIFICIAL) == 0 &&
+		    number(&e, AT_DELETED) == 0 &&
+		    number(&e, AT_DEFAULTED) != DEFAULTED_IN_CLASS &&
+		    (has[0] == '~' || (name != NULL && strcmp(has, name) == 0 &&
+				       copies(&e, class.die))))
+			return true;
+		more = dw_entry_next(&e, &next);
+	}
+	return false;
+}
+
 /* -- By name -- */
 
 static const char *without_keyword(const char *name, uint16_t *tag)
@@ -633,10 +676,36 @@ static const char *without_keyword(const char *name, uint16_t *tag)
 	return name;
 }
 
+/* What C has a name space of its own for. */
+static bool is_tagged(uint16_t tag)
+{
+	return tag == TAG_STRUCTURE_TYPE || tag == TAG_CLASS_TYPE ||
+	       tag == TAG_UNION_TYPE || tag == TAG_ENUMERATION_TYPE;
+}
+
+bool type_needs_keyword(struct type t)
+{
+	/* C89, C, C99, C11, C17, and what is not said */
+	static const uint8_t languages[] = {0x01, 0x02, 0x0c, 0x1d, 0x2c, 0};
+	struct dw_entry e, unit;
+	struct dw_value v;
+	uint64_t language;
+
+	if (t.unit == NULL || t.stars > 0 || !dw_entry_at(t.unit, t.die, &e) ||
+	    !is_tagged(e.decl->tag) || !dw_entry_at(t.unit, t.unit->die, &unit))
+		return false;
+	v = dw_entry_get(&unit, AT_LANGUAGE);
+	language = v.class == DWARF_CONSTANT ? v.u : 0;
+	for (size_t i = 0; i < sizeof languages; i++)
+		if (languages[i] == language)
+			return true;
+	return false;
+}
+
 int type_named(struct image_file *f, const char *name, struct type *out,
 	       struct hark_err *err)
 {
-	const struct dw_name *n;
+	const struct dw_name *n, *best = NULL;
 	struct dw_names *names;
 	struct dw *d;
 	uint16_t tag;
@@ -652,8 +721,14 @@ int type_named(struct image_file *f, const char *name, struct type *out,
 	for (; n != NULL && left > 0 && strcmp(n->name, name) == 0; left--, n++)
 		if (n->tag != TAG_VARIABLE && n->tag != TAG_MEMBER &&
 		    (tag == 0 || n->tag == tag)) {
-			*out = (struct type){n->u, n->die, 0, 0};
-			return 0;
+			if (best == NULL || !is_tagged(n->tag))
+				best = n;
+			if (tag != 0 || !is_tagged(n->tag))
+				break;
 		}
+	if (best != NULL) {
+		*out = (struct type){best->u, best->die, 0, 0};
+		return 0;
+	}
 	return err_set(err, HARK_ENOENT, 0, "%s: no type '%s'", f->name, name);
 }

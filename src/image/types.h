@@ -79,6 +79,9 @@ int type_each_field(struct type t,
  * from the begin of t. */
 bool type_field(struct type t, const char *name, struct type_field *out);
 
+/* A class of C++ that says itself how it is copied or destroyed. */
+bool type_has_own_copy(struct type t);
+
 /* The name of a value of an enum, or NULL. */
 const char *type_enumerator(struct type t, int64_t value);
 /* The other way; false if it has none of that name. */
@@ -90,8 +93,11 @@ int type_each_parameter(struct type t,
 			void *ctx);
 
 struct image_file;
-/* By name: "shop", "struct shop", "unsigned int", as the file has them. */
+/* By name: "shop", "struct shop", "unsigned int", as the file has them. Without
+ * a keyword, typedefs and what is built in come before structs. */
 int type_named(struct image_file *f, const char *name, struct type *out,
 	       struct hark_err *err);
+/* A struct, union or enum of C: "shop" alone would not mean it there. */
+bool type_needs_keyword(struct type t);
 
 #endif
