@@ -140,22 +140,41 @@ static struct script_type builtin_type(unsigned number)
 	}
 }
 
-/* An argument of the probed function by its name or number. */
-static bool find_argument(struct check *c, const char *name, unsigned *index,
-			  struct script_type *out)
+/* An argument of the probed function by its name or number: as
+ * script_types.argument. */
+static int find_argument(struct check *c, const char *name, unsigned *index,
+			 struct script_type *out)
 {
 	const struct script_types *types = c->s->settings.types;
 
 	if (types == NULL || c->clause == NULL || types->argument == NULL ||
 	    c->clause->descriptions == NULL)
-		return false;
+		return -1;
 	return types->argument(types->ctx, c->clause->descriptions->part, name,
-			       index, out) == 0;
+			       index, out);
+}
+
+static void tell_hidden(struct check *c, struct node *n)
+{
+	mistake(c->s, SCRIPT_ARG_TYPE, n->place,
+		"this argument cannot be read: only integers and pointers can");
+	n->type = unknown;
+}
+
+/* Behind a mistake that debug information might have prevented. */
+static const char *lacks(const struct check *c)
+{
+	const struct script_types *types = c->s->settings.types;
+
+	if (types == NULL)
+		return "there is no debug information";
+	return types->lacks;
 }
 
 static bool check_known_name(struct check *c, struct node *n)
 {
 	enum word_kind word = word_find(n->name, &n->number);
+	int found;
 
 	if (strncmp(n->name, "arg", 3) == 0 && n->name[3] >= '0' &&
 	    n->name[3] <= '9' && n->name[4] == '\0') {
@@ -178,10 +197,14 @@ static bool check_known_name(struct check *c, struct node *n)
 			"'%s' is known from DTrace but not supported here",
 			n->name);
 		n->type = unknown;
-	} else if (find_argument(c, n->name, &n->number, &n->type)) {
-		n->is = IS_ARG;
 	} else {
-		return false;
+		found = find_argument(c, n->name, &n->number, &n->type);
+		if (found == 0)
+			n->is = IS_ARG;
+		else if (found == -2)
+			tell_hidden(c, n);
+		else
+			return false;
 	}
 	return true;
 }
@@ -277,6 +300,7 @@ static void check_special_index(struct check *c, struct node *n,
 				struct node *base)
 {
 	int64_t index = 0;
+	int found;
 
 	check_expr(c, n->list);
 	if (strcmp(base->name, "uregs") == 0) {
@@ -298,7 +322,10 @@ static void check_special_index(struct check *c, struct node *n,
 	}
 	n->is = IS_ARG;
 	n->number = (unsigned)index;
-	if (!find_argument(c, NULL, &n->number, &n->type))
+	found = find_argument(c, NULL, &n->number, &n->type);
+	if (found == -2)
+		tell_hidden(c, n);
+	else if (found < 0)
 		n->type = int_type(8, true);
 }
 
@@ -580,8 +607,10 @@ static void check_member(struct check *c, struct node *n)
 	if (of->type.kind != SCRIPT_STRUCT || of->type.stars != stars ||
 	    of->type.count > 0 || types == NULL) {
 		mistake(c->s, SCRIPT_MEMBER, n->place,
-			"'%s' is sought in what is no %sstruct", n->name,
-			stars > 0 ? "pointer to a " : "");
+			"'%s' is sought in what is no %sstruct%s%s", n->name,
+			stars > 0 ? "pointer to a " : "",
+			lacks(c) != NULL ? ": " : "",
+			lacks(c) != NULL ? lacks(c) : "");
 		return;
 	}
 	if (types->member(types->ctx, &of->type, n->name, &n->member) < 0) {

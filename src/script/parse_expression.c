@@ -209,11 +209,14 @@ static void parse_tagged(struct parser *p, struct script_type *out)
 	}
 	memcpy(name + n, p->token.name, strlen(p->token.name) + 1);
 	if (!known_type(p, name, out)) {
-		mistake(p->s, SCRIPT_TYPE_UNKNOWN, at, "'%s' is not known%s",
-			name,
-			p->s->settings.types == NULL
-			    ? ": there is no debug information"
-			    : "");
+		const struct script_types *types = p->s->settings.types;
+		const char *lacks = types == NULL
+					? "there is no debug information"
+					: types->lacks;
+
+		mistake(p->s, SCRIPT_TYPE_UNKNOWN, at, "'%s' is not known%s%s",
+			name, lacks != NULL ? ": " : "",
+			lacks != NULL ? lacks : "");
 		out->kind = SCRIPT_UNKNOWN;
 	}
 	parse_next(p);

@@ -61,9 +61,12 @@ struct script_types {
 	int (*member)(void *ctx, const struct script_type *of, const char *name,
 		      struct script_member *out);
 	/* An argument of the functions that a description (its four parts)
-	 * stands for; by name, or by *index if name is NULL. */
+	 * stands for; by name, or by *index if name is NULL. *index becomes
+	 * N of the argN that has it. -2: there is one, but no argN has it. */
 	int (*argument)(void *ctx, const char *const parts[4], const char *name,
 			unsigned *index, struct script_type *out);
+	/* For messages: which debug information is missing; or NULL. */
+	const char *lacks;
 };
 
 /* -- Compiling -- */
