@@ -3,6 +3,7 @@
 #   make            build/hark                    make demo     a first look
 #   make check      every test, one last line     make bench    the figures
 #   make install    PREFIX=/usr/local             make help     all targets
+#   make bench-probe  what a probe costs, against every peer that is here
 #
 #   make M=asan     the hosted half under ASan and UBSan, in build/asan
 #   make M=tsan     under TSan, in build/tsan     make CC=clang
@@ -255,9 +256,12 @@ bench: setup
 	bench/run
 	bench/door
 	bench/travel
+bench-probe: setup
+	$(BUILD_ALL) all
+	bench/probe
 
 setup:
-	tools/setup $(or $(filter check bench,$(MAKECMDGOALS)),build)
+	tools/setup $(or $(filter check bench,$(MAKECMDGOALS:bench-probe=check)),build)
 
 # -- Static checks ------------------------------------------------------------
 
@@ -314,8 +318,8 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all docs unit whole guests fuzzers check demo bench setup format \
-	record-fuzz-long format-check tidy cppcheck install clean help FORCE
+.PHONY: all docs unit whole guests fuzzers check demo bench bench-probe setup \
+	format record-fuzz-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
