@@ -1,0 +1,188 @@
+/* tests/end-to-end/probe_births.c - threads that come and go, and threads that
+ * are not told apart as usual.
+ *
+ *	probe_births thousand | crowd | raw | base
+ *
+ *	thousand	a thousand, at most four at a time
+ *	crowd		150 at once
+ *	raw		made by a system call, with the fs base of their maker:
+ *			three run at once with the same
+ *	base		a thread changes its fs base time and again
+ *
+ * `hot` is called with the ordinals 0, 1, 2, ..., each once. */
+#include "guest.h"
+#include <asm/prctl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+__attribute__((noipa)) uint64_t hot(uint64_t n);
+__attribute__((noipa)) uint64_t hot(uint64_t n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return 2 * n + 1;
+}
+
+enum { CALLS = 100, RAW_CALLS = 200000, RAW = 3 };
+
+static pthread_barrier_t barrier;
+
+static int calls(uint64_t first, uint64_t n)
+{
+	int bad = 0;
+
+	for (uint64_t i = first; i < first + n; i++)
+		bad |= hot(i) != 2 * i + 1;
+	return bad;
+}
+
+static void *thread(void *p)
+{
+	CHECK(calls((uintptr_t)p * CALLS, CALLS) == 0);
+	return NULL;
+}
+
+static void *waits(void *p)
+{
+	CHECK(calls((uintptr_t)p * CALLS, CALLS / 2) == 0);
+	pthread_barrier_wait(&barrier);
+	CHECK(calls((uintptr_t)p * CALLS + CALLS / 2, CALLS / 2) == 0);
+	return NULL;
+}
+
+static uint64_t run_thousand(void)
+{
+	for (uintptr_t i = 0; i < 1000; i += 4) {
+		pthread_t t[4];
+
+		for (uintptr_t k = 0; k < 4; k++)
+			MUST(pthread_create(&t[k], NULL, thread,
+					    (void *)(i + k)) == 0);
+		for (int k = 0; k < 4; k++)
+			pthread_join(t[k], NULL);
+	}
+	return 1000 * CALLS;
+}
+
+static uint64_t run_crowd(void)
+{
+	enum { CROWD = 150 };
+	static pthread_t t[CROWD];
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	pthread_barrier_init(&barrier, NULL, CROWD);
+	for (uintptr_t i = 0; i < CROWD; i++)
+		MUST(pthread_create(&t[i], &small, waits, (void *)i) == 0);
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(t[i], NULL);
+	return CROWD * CALLS;
+}
+
+/* -- By system calls of its own -- */
+
+struct raw {
+	int done, bad;
+	uint64_t first;
+};
+
+/* No stack protector, no errno: it has no thread-local data of its own. */
+__attribute__((used, noreturn)) void raw_main(struct raw *r);
+__attribute__((used, noreturn)) void raw_main(struct raw *r)
+{
+	r->bad = calls(r->first, RAW_CALLS);
+	__atomic_store_n(&r->done, 1, __ATOMIC_RELEASE);
+	__asm__ volatile("syscall" : : "a"(SYS_exit), "D"(0));
+	__builtin_unreachable();
+}
+
+long raw_thread(unsigned long flags, void *stack, struct raw *r);
+
+/* clang-format off */
+__asm__(".text\n"
+	".globl raw_thread\n.type raw_thread, @function\n"
+	"raw_thread: mov %rdx, %r9\n"
+	"	xor	%edx, %edx\n"
+	"	xor	%r10d, %r10d\n"
+	"	xor	%r8d, %r8d\n"
+	"	mov	$56, %eax\n"	/* clone */
+	"	syscall\n"
+	"	test	%rax, %rax\n"
+	"	jz	1f\n"
+	"	ret\n"
+	"1:	mov	%r9, %rdi\n"
+	"	call	raw_main\n"
+	".size raw_thread, .-raw_thread\n");
+/* clang-format on */
+
+static uint64_t run_raw(void)
+{
+	static struct raw all[RAW];
+	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES |
+			      CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+
+	for (int i = 0; i < RAW - 1; i++) {
+		char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		long tid;
+
+		all[i].first = (uint64_t)i * RAW_CALLS;
+		tid = raw_thread(flags, stack + 65536, &all[i]);
+		MUST(tid > 0);
+	}
+	CHECK(calls((RAW - 1) * RAW_CALLS, RAW_CALLS) == 0);
+	for (int i = 0; i < RAW - 1; i++) {
+		while (!__atomic_load_n(&all[i].done, __ATOMIC_ACQUIRE))
+			sched_yield();
+		SAME(all[i].bad, 0);
+	}
+	return RAW * RAW_CALLS;
+}
+
+static long base(int what, unsigned long value)
+{
+	long r;
+
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(SYS_arch_prctl), "D"(what), "S"(value)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+
+/* Each call with another base: there are only so many of them. */
+static uint64_t run_base(void)
+{
+	static char blocks[100][256] __attribute__((aligned(64)));
+	unsigned long own;
+	uint64_t n = 0;
+	int bad = 0;
+
+	MUST(base(ARCH_GET_FS, (unsigned long)&own) == 0);
+	for (int i = 0; i < 5000; i++) {
+		base(ARCH_SET_FS, (unsigned long)blocks[i % 100]);
+		bad |= calls(n++, 1);
+		base(ARCH_SET_FS, own);
+		bad |= calls(n++, 1);
+	}
+	SAME(bad, 0);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t n;
+
+	MUST(argc == 2);
+	if (strcmp(argv[1], "thousand") == 0)
+		n = run_thousand();
+	else if (strcmp(argv[1], "crowd") == 0)
+		n = run_crowd();
+	else if (strcmp(argv[1], "raw") == 0)
+		n = run_raw();
+	else
+		n = run_base();
+	printf("hit hot %lu\n", n);
+	return guest_end();
+}

@@ -1,0 +1,272 @@
+/* tests/end-to-end/probe_traps.c - a program that uses SIGTRAP for itself, and
+ * calls functions that can only be probed by a trap.
+ *
+ *	probe_traps own | blocked | threads | handler | ignored | raw | die
+ *
+ *	own	a handler, int3 and raise() of its own
+ *	blocked	blocked by sigprocmask; one that comes waits, as others do
+ *	threads	threads that begin with everything blocked
+ *	handler	in a handler that blocks everything
+ *	ignored	SIGTRAP and SIGILL are ignored
+ *	raw	all this by system calls of its own
+ *	die	int3 while it is blocked is the end, by SIGTRAP */
+#include "guest.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/ucontext.h>
+#include <time.h>
+
+/* 2 * n + 1; see probe_exact.c about its first instruction. */
+uint64_t trapped(uint64_t n);
+uint64_t own_int3(uint64_t n);
+long raw_call(long nr, long a, long b, long c, long d);
+extern const char after_int3[];
+
+/* clang-format off */
+__asm__(".text\n"
+	".globl trapped\n.type trapped, @function\n"
+	"trapped: push	%rbx\n"
+	"1:	mov	$1, %eax\n"
+	"	lea	(%rdi,%rdi), %rbx\n"
+	"	add	%rbx, %rax\n"
+	"	jz	1b\n"
+	"	pop	%rbx\n"
+	"	ret\n"
+	".size trapped, .-trapped\n"
+	".globl own_int3\n.type own_int3, @function\n"
+	"own_int3: lea	1(%rdi,%rdi), %rax\n"
+	"	int3\n"
+	".globl after_int3\n"
+	"after_int3: ret\n"
+	".size own_int3, .-own_int3\n"
+	".globl raw_call\n.type raw_call, @function\n"
+	"raw_call: mov	%rdi, %rax\n"
+	"	mov	%rsi, %rdi\n"
+	"	mov	%rdx, %rsi\n"
+	"	mov	%rcx, %rdx\n"
+	"	mov	%r8, %r10\n"
+	"	syscall\n"
+	"	ret\n"
+	".size raw_call, .-raw_call\n");
+/* clang-format on */
+
+enum { N = 2000 };
+
+static volatile sig_atomic_t n_traps, n_raised, n_other;
+static uint64_t hits, ints;
+
+static void calls(int n)
+{
+	for (int i = 0; i < n; i++)
+		SAME(trapped((uint64_t)i), 2 * i + 1);
+	__atomic_fetch_add(&hits, (uint64_t)n, __ATOMIC_RELAXED);
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *u = context;
+
+	SAME(sig, SIGTRAP);
+	if (info->si_code == SI_KERNEL || info->si_code == TRAP_BRKPT) {
+		SAME(u->uc_mcontext.gregs[REG_RIP], after_int3);
+		n_traps++;
+	} else {
+		SAME(info->si_code, SI_TKILL);
+		SAME(info->si_pid, getpid());
+		n_raised++;
+	}
+	CHECK(sigismember(&u->uc_sigmask, SIGTRAP) == 0);
+}
+
+static void on_full(int sig)
+{
+	sigset_t now;
+
+	(void)sig;
+	n_other++;
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	CHECK(sigismember(&now, SIGTRAP) == 1);
+	CHECK(sigismember(&now, SIGILL) == 1);
+	calls(10);
+}
+
+static void handle(int sig, void (*f)(int, siginfo_t *, void *))
+{
+	struct sigaction a = {.sa_sigaction = f, .sa_flags = SA_SIGINFO}, now;
+
+	sigemptyset(&a.sa_mask);
+	MUST(sigaction(sig, &a, NULL) == 0);
+	MUST(sigaction(sig, NULL, &now) == 0);
+	CHECK(now.sa_sigaction == f);
+	SAME(now.sa_flags & SA_SIGINFO, SA_SIGINFO);
+}
+
+static void run_own(void)
+{
+	handle(SIGTRAP, on_trap);
+	for (int i = 0; i < N; i++) {
+		SAME(own_int3((uint64_t)i), 2 * i + 1);
+		raise(SIGTRAP);
+		calls(1);
+	}
+	ints = N;
+	SAME(n_traps, N);
+	SAME(n_raised, N);
+}
+
+static void run_blocked(void)
+{
+	sigset_t all, before, now;
+	siginfo_t info;
+	struct timespec zero = {0, 0};
+
+	handle(SIGTRAP, on_trap);
+	sigfillset(&all);
+	MUST(sigprocmask(SIG_SETMASK, &all, &before) == 0);
+	CHECK(sigismember(&before, SIGTRAP) == 0);
+	calls(N);
+	MUST(sigprocmask(SIG_BLOCK, NULL, &now) == 0);
+	CHECK(sigismember(&now, SIGTRAP) == 1);
+	sigpending(&now);
+	CHECK(sigismember(&now, SIGTRAP) == 0);
+	raise(SIGTRAP);
+	calls(N);
+	SAME(n_raised, 0);
+	sigpending(&now);
+	CHECK(sigismember(&now, SIGTRAP) == 1);
+	MUST(sigprocmask(SIG_SETMASK, &before, &now) == 0);
+	CHECK(sigismember(&now, SIGTRAP) == 1);
+	SAME(n_raised, 1);
+	calls(N);
+	/* and by sigtimedwait */
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	raise(SIGTRAP);
+	calls(N);
+	sigemptyset(&now);
+	sigaddset(&now, SIGTRAP);
+	SAME(sigtimedwait(&now, &info, &zero), SIGTRAP);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	SAME(n_raised, 1);
+}
+
+static void *thread(void *unused)
+{
+	sigset_t now;
+
+	(void)unused;
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	CHECK(sigismember(&now, SIGTRAP) == 1);
+	calls(10);
+	return NULL;
+}
+
+static void run_threads(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	for (int i = 0; i < 100; i++) {
+		pthread_t t[2];
+
+		for (int k = 0; k < 2; k++)
+			MUST(pthread_create(&t[k], NULL, thread, NULL) == 0);
+		for (int k = 0; k < 2; k++)
+			pthread_join(t[k], NULL);
+	}
+}
+
+static void run_handler(void)
+{
+	struct sigaction a = {.sa_handler = on_full};
+
+	sigfillset(&a.sa_mask);
+	MUST(sigaction(SIGUSR1, &a, NULL) == 0);
+	for (int i = 0; i < N; i++)
+		raise(SIGUSR1);
+	SAME(n_other, N);
+}
+
+static void run_ignored(void)
+{
+	struct sigaction now;
+
+	signal(SIGTRAP, SIG_IGN);
+	signal(SIGILL, SIG_IGN);
+	calls(N);
+	raise(SIGTRAP);
+	raise(SIGILL);
+	MUST(sigaction(SIGTRAP, NULL, &now) == 0);
+	CHECK(now.sa_handler == SIG_IGN);
+	calls(N);
+}
+
+/* As the kernel has it. */
+struct action {
+	void (*handler)(int, siginfo_t *, void *);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static void run_raw(void)
+{
+	struct action a, now;
+	uint64_t all = ~0ull, before, mask;
+
+	handle(SIGTRAP, on_trap);
+	SAME(raw_call(SYS_rt_sigaction, SIGTRAP, 0, (long)&a, 8), 0);
+	CHECK(a.handler == on_trap);
+	SAME(raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all,
+		      (long)&before, 8),
+	     0);
+	calls(N);
+	SAME(raw_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, 8), 0);
+	SAME(mask >> (SIGTRAP - 1) & 1, 1);
+	SAME(raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8), 0);
+	a.mask = 1u << (SIGUSR2 - 1);
+	SAME(raw_call(SYS_rt_sigaction, SIGTRAP, (long)&a, 0, 8), 0);
+	SAME(raw_call(SYS_rt_sigaction, SIGTRAP, 0, (long)&now, 8), 0);
+	SAME(memcmp(&a, &now, sizeof a), 0);
+	for (int i = 0; i < N; i++)
+		SAME(own_int3((uint64_t)i), 2 * i + 1);
+	ints = N;
+	calls(N);
+}
+
+static void run_die(void)
+{
+	sigset_t all;
+
+	handle(SIGTRAP, on_trap);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	calls(N);
+	printf("hit trapped %lu\n", hits);
+	guest_end();
+	fflush(stdout);
+	own_int3(0);
+	_exit(99);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} all[] = {{"own", run_own},	     {"blocked", run_blocked},
+		   {"threads", run_threads}, {"handler", run_handler},
+		   {"ignored", run_ignored}, {"raw", run_raw},
+		   {"die", run_die}};
+
+	MUST(argc == 2);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(argv[1], all[i].name) == 0)
+			all[i].run();
+	CHECK(hits > 0);
+	printf("hit trapped %lu\n", hits);
+	if (ints != 0)
+		printf("hit own_int3 %lu\n", ints);
+	return guest_end();
+}
