@@ -23,9 +23,11 @@ OPTIONS=()
 probe() {
 	printf '%s\n' "$1" >script.d
 	rm -f shown
-	timeout -s KILL "${PATIENCE:-100}" "$HARK" probe -o shown \
-		"${OPTIONS[@]}" -s script.d -- "${@:2}" \
-		>said 2>errors </dev/null
+	{
+		timeout -s KILL "${PATIENCE:-100}" "$HARK" probe -o shown \
+			"${OPTIONS[@]}" -s script.d -- "${@:2}" \
+			>said 2>errors </dev/null
+	} 2>/dev/null # the shell's own words of a signal
 	status=$?
 	out=$(cat said)
 	err=$(cat errors)

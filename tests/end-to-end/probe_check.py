@@ -10,6 +10,8 @@
     probe_check.py accounts ERRORS [KEY=N]   executed = recorded + dropped +
                                              recursed + faulted, in every line
     probe_check.py account ERRORS KEY        the total of KEY alone
+    probe_check.py session SHOWN ERRORS      both, of one number: all executed
+                                             were counted; prints the number
 
 SHOWN is an aggregation as hark shows it: keys, then a count. SAID is what a
 guest wrote: "hit FUNCTION N", "returned FUNCTION N", "tid TID N". Prints
@@ -160,6 +162,14 @@ def main():
     elif what == "account":
         print(totals(accounts(path))[rest[0]] if accounts(path) else "none")
         return
+    elif what == "session":
+        wrong = check_accounts(rest[0], [])
+        n = sum(shown(path).values())
+        if not wrong and totals(accounts(rest[0]))["executed"] != n:
+            wrong = [f"{n} shown of {totals(accounts(rest[0]))}"]
+        if not wrong:
+            print(n)
+            return
     else:
         raise SystemExit(__doc__)
     more = [f"and {len(wrong) - 10} more"] if len(wrong) > 10 else []

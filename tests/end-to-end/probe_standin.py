@@ -50,7 +50,7 @@ def clauses(text):
     """(descriptions, keys) of every clause that counts."""
     for m in re.finditer(r"([^{}]*)\{([^{}]*)\}", text):
         names = re.sub(r"/[^/]*/\s*$", "", m.group(1).strip())
-        for action in re.finditer(r"@\w*\s*(?:\[([^\]]*)\])?\s*=\s*count",
+        for action in re.finditer(r"@\w*\s*(?:\[(.*)\])?\s*=\s*count",
                                   m.group(2)):
             keys = [k.strip() for k in (action.group(1) or "").split(",")]
             yield ([d.strip() for d in names.split(",")],
@@ -75,24 +75,33 @@ def rows(descriptions, keys, text):
     hits, returns = said(text, "hit"), said(text, "returned")
     known = truth()
     out = {}
+    hits.update((m[2], int(m[3])) for m in
+                re.finditer(r"^about (\d+) (\S+) (\d+)$", text, re.M))
+    spread = []
     for d in descriptions:
         function, name = d.split(":")[-2:]
+        spread += [(f, name) for f in ([function] if function else hits)]
+    for function, name in spread:
         n = hits.get(function, 0)
         if function.startswith("sub_"):
             n = sum(hits.values())
         if name == "return":
             n = returns.get(function, n)
+        if name == "4" and not known:
+            n = hits.get(function, 0)
+        elif re.fullmatch("[1-9a-f][0-9a-f]*", name):
+            n = 0
         n = known.get((function, name), n)
         if keys == ["tid"]:
             for tid, c in said(text, "tid").items():
                 out[tid] = out.get(tid, 0) + c
-        elif keys in (["arg0"], ["arg1"]):
+        elif keys in (["arg0"], ["arg1"], ["uregs[R_RDI]"]):
             for i in range(n):
-                key = str(i if keys == ["arg0"] else 2 * i + 1)
+                key = str(2 * i + 1 if keys == ["arg1"] else i)
                 out[key] = out.get(key, 0) + 1
         else:
             names = {"probefunc": function, "probename": name}
-            key = " ".join(names.get(k, k) for k in keys)
+            key = " ".join(names.get(k, k.strip('"')) for k in keys)
             out[key] = out.get(key, 0) + n
     return {k: n for k, n in out.items() if n}
 
@@ -122,7 +131,8 @@ def main():
         os.execv(os.environ["HARK_LISTS"], ["hark"] + words)
     opt = arguments(words[1:])
     if "p" in opt:
-        answer(opt, "hit jump 100000\n")
+        answer(opt, "".join(f"hit {f} 1000\n" for f in
+                            ("jump", "window", "trap", "plain")))
         return 0
     p = subprocess.Popen(opt["prog"], stdout=subprocess.PIPE, text=True)
     text = ""

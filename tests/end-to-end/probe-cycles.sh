@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# timeout: 900
+# hark probe -p, again and again, while the program is busy: each time it counts
+# what there is to count, and leaves nothing behind. CYCLES=N for fewer.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/probe.bash"
+
+CYCLES=${CYCLES:-1000}
+plan 20
+
+build exact
+same() { python3 "$SRC/probe_same.py" "$1"; }
+
+# cycle FUNCTION: every kind of probe in it for some milliseconds; adds to
+# $counted, or says what was wrong in $odd.
+cycle() {
+	attach "pid\$target:a.out:$1:entry, pid\$target:a.out:$1:return
+{ @ = count(); }
+tick-5ms { exit(0); }" "$pid"
+	n=$(check session shown errors)
+	if [ "$status" != 0 ]; then
+		odd="status $status: $err"
+	elif [[ $n =~ ^[0-9]+$ ]]; then
+		counted=$((counted + n))
+	else
+		odd=$n
+	fi
+}
+
+# cycles FUNCTION THREADS N
+cycles() {
+	local name="$1, $2 threads, $3 times" before after i
+
+	counted=0 odd=
+	begin ./exact "$1" "$2" end
+	# libc binds usleep and access when they are first called.
+	sleep 0.1
+	before=$(same "$pid")
+	for ((i = 0; i < $3; i++)); do
+		cycle "$1"
+		[ -z "$odd" ] || break
+	done
+	after=$(same "$pid")
+	is "$name: each one's accounts" "$odd" ""
+	is "$name: mappings, code and signals are as before" \
+		"$(diff <(echo "$before") <(echo "$after") | head -n 10)" ""
+	is "$name: code is that of the files" \
+		"$(grep code: <<<"$after" | sort -u | xargs)" "code: as in the file"
+	status=1
+	finish && status=0
+	cp guest.out said
+	cp guest.err errors
+	unharmed "$name: unharmed"
+	ok "$name: $counted counted of $(awk '/^hit/ { print $3 }' said) calls" \
+		[ "$counted" -gt 0 -a "$counted" -le \
+		$((2 * $(awk '/^hit/ { print $3 }' said))) ]
+}
+cycles jump 2 "$CYCLES"
+cycles window 8 $((CYCLES / 5))
+cycles trap 2 $((CYCLES / 5))
+cycles plain 1 $((CYCLES / 10))
