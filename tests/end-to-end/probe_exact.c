@@ -1,7 +1,8 @@
 /* tests/end-to-end/probe_exact.c - functions whose calls are known one by one.
  *
  *	probe_exact FUNCTION THREADS CALLS	each thread so many calls
- *	probe_exact FUNCTION THREADS FILE	until there is a file of that name
+ *	probe_exact FUNCTION THREADS FILE	until there is a file of that
+ *name
  *
  * The n-th call of thread t (from 0) has the ordinal t * CALLS + n as its first
  * argument, so no two calls have the same. The result is 2 * ordinal + 1, and

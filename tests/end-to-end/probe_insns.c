@@ -8,11 +8,12 @@
 #include "guest.h"
 #include <pthread.h>
 
-#define CASES(C)                                                            \
-	C(red_zone) C(carry) C(flags) C(direction) C(misaligned) C(loops)   \
-	C(own_address) C(calls) C(table) C(tiny) C(loop_head) C(unforeseen) \
-	C(overlap) C(strings) C(stack) C(relative) C(tail) C(prefixes)      \
-	C(system) C(vectors) C(vectors_256) C(vectors_512) C(landing)
+#define CASES(C)                                                              \
+	C(red_zone)                                                           \
+	C(carry) C(flags) C(direction) C(misaligned) C(loops) C(own_address)  \
+	    C(calls) C(table) C(tiny) C(loop_head) C(unforeseen) C(overlap)   \
+		C(strings) C(stack) C(relative) C(tail) C(prefixes) C(system) \
+		    C(vectors) C(vectors_256) C(vectors_512) C(landing)
 
 typedef uint64_t function(uint64_t a, uint64_t b, unsigned char *page);
 
@@ -74,11 +75,10 @@ static uint64_t prefixes(uint64_t a)
 	x = y << 1 | carry_in;
 	/* lahf: bt and rcl leave ZF, SF and PF of shld. */
 	flags = 0x12 | carry_out | (y == 0) << 6 | (y >> 63) << 7 |
-			 !__builtin_parity(y & 0xff) << 2;
+		!__builtin_parity(y & 0xff) << 2;
 	x = (x & ~0xff00ull) | (uint64_t)flags << 8;
 	return x ^ (carry_out ? ~0ull : 0);
 }
-
 
 /* What function i has to return. */
 static uint64_t wanted(unsigned i, uint64_t a, uint64_t b)

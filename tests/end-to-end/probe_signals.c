@@ -183,7 +183,8 @@ static void on_skip(int sig, siginfo_t *info, void *u)
 
 static void handle(int sig, void (*f)(int, siginfo_t *, void *), int flags)
 {
-	struct sigaction a = {.sa_sigaction = f, .sa_flags = SA_SIGINFO | flags};
+	struct sigaction a = {.sa_sigaction = f,
+			      .sa_flags = SA_SIGINFO | flags};
 
 	sigemptyset(&a.sa_mask);
 	MUST(sigaction(sig, &a, NULL) == 0);
@@ -214,7 +215,8 @@ static void *send(void *to)
 	for (int i = 0; i < STORM; i++) {
 		union sigval v = {.sival_int = i};
 
-		while (pthread_sigqueue(*(pthread_t *)to, SIGRTMIN, v) == EAGAIN)
+		while (pthread_sigqueue(*(pthread_t *)to, SIGRTMIN, v) ==
+		       EAGAIN)
 			sched_yield();
 	}
 	return NULL;

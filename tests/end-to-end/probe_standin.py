@@ -15,6 +15,7 @@ Of scripts it understands clauses with one @[KEY, ...] = count().
 """
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -79,6 +80,8 @@ def rows(descriptions, keys, text):
                 re.finditer(r"^about (\d+) (\S+) (\d+)$", text, re.M))
     spread = []
     for d in descriptions:
+        if ":" not in d:
+            continue
         function, name = d.split(":")[-2:]
         spread += [(f, name) for f in ([function] if function else hits)]
     for function, name in spread:
@@ -145,7 +148,9 @@ def main():
     if MODE == "harm":
         return 77
     if p.returncode < 0:
-        signal.signal(-p.returncode, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if p.returncode != -signal.SIGKILL:
+            signal.signal(-p.returncode, signal.SIG_DFL)
         os.kill(os.getpid(), -p.returncode)
     return p.returncode
 

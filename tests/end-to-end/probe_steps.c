@@ -5,9 +5,10 @@
  *
  * Prints "OFFSET COUNT" for each instruction executed in the mapped file whose
  * path ends in PATTERN, by offset in the file (hexadecimal), from the
- * program's entry on, and then how the program ended. A repeated string instruction is one, however often it
- * repeats; one that faults or is interrupted is none. The program's threads are
- * followed, its children are not. Its output goes to standard error. */
+ * program's entry on, and then how the program ended. A repeated string
+ *instruction is one, however often it repeats; one that faults or is
+ *interrupted is none. The program's threads are followed, its children are not.
+ *Its output goes to standard error. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <err.h>
@@ -89,8 +90,7 @@ static int repeats(pid_t tid, uint64_t pc)
 /* The instruction at *from was executed, and led to pc. */
 static void count(pid_t tid, uint64_t *from, uint64_t pc)
 {
-	if (*from >= start && *from < end &&
-	    !(*from == pc && repeats(tid, pc)))
+	if (*from >= start && *from < end && !(*from == pc && repeats(tid, pc)))
 		counts[*from - start]++;
 	*from = pc;
 }

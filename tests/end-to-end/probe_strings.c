@@ -155,8 +155,7 @@ static void memory(struct space *s, uint64_t *x)
 			guest_wrong = 1;
 	s->c[to + n] = (char)~v;
 	SAME(memchr(s->c + to, (unsigned char)~v, n + 1), s->c + to + n);
-	SAME(memrchr(s->c + to, v, n + 1),
-	     n == 0 ? NULL : s->c + to + n - 1);
+	SAME(memrchr(s->c + to, v, n + 1), n == 0 ? NULL : s->c + to + n - 1);
 	SAME(rawmemchr(s->c + to, (unsigned char)~v), s->c + to + n);
 }
 

@@ -15,8 +15,14 @@ enum { N = 10000 };
 static long alive, caught, wrong;
 
 struct guard {
-	guard() { alive++; }
-	~guard() { alive--; }
+	guard()
+	{
+		alive++;
+	}
+	~guard()
+	{
+		alive--;
+	}
 };
 
 static _Unwind_Reason_Code look(_Unwind_Context *c, void *n)
@@ -90,8 +96,9 @@ int main()
 		}
 	}
 	std::printf("hit inner %d\nhit middle %d\nhit outer %d\n", N, N, N);
-	std::printf("returned inner %d\nreturned middle %d\nreturned outer %d\n",
-		    N / 2, N / 2, N - N / 4);
+	std::printf(
+	    "returned inner %d\nreturned middle %d\nreturned outer %d\n", N / 2,
+	    N / 2, N - N / 4);
 	if (wrong || alive || caught != N / 2 || rethrown != N / 4) {
 		std::printf("wrong %ld, alive %ld, caught %ld, rethrown %ld\n",
 			    wrong, alive, caught, rethrown);
