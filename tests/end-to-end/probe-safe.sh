@@ -56,7 +56,7 @@ build births -fno-stack-protector
 build family
 build modules
 build strings -fno-builtin -fno-tree-loop-distribute-patterns
-g++ -O2 -g "$SRC/probe_throw.cc" -o throw
+g++ -O2 -fno-ipa-cp -g "$SRC/probe_throw.cc" -o throw
 gcc -O2 -g -shared -fPIC "$SRC/probe_plugin.c" -o plugin.so
 
 # clause DESCRIPTION...: one that counts all of them.

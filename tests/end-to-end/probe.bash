@@ -12,7 +12,7 @@ build() {
 	shift
 	[ -e "${sources[0]}" ] || sources=("${sources[1]}")
 	[ -e "${sources[1]-}" ] || unset 'sources[1]'
-	gcc -O2 -g -pthread -I"$ROOT/tests/guests" "${sources[@]}" \
+	gcc -O2 -fno-ipa-cp -g -pthread -I"$ROOT/tests/guests" "${sources[@]}" \
 		-o "$name" "$@" || exit 1
 }
 

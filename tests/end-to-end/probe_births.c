@@ -16,8 +16,8 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-__attribute__((noipa)) uint64_t hot(uint64_t n);
-__attribute__((noipa)) uint64_t hot(uint64_t n)
+__attribute__((noinline)) uint64_t hot(uint64_t n);
+__attribute__((noinline)) uint64_t hot(uint64_t n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return 2 * n + 1;

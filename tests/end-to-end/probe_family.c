@@ -13,8 +13,8 @@
 
 extern char **environ;
 
-__attribute__((noipa)) uint64_t hot(uint64_t n);
-__attribute__((noipa)) uint64_t hot(uint64_t n)
+__attribute__((noinline)) uint64_t hot(uint64_t n);
+__attribute__((noinline)) uint64_t hot(uint64_t n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return 2 * n + 1;

@@ -17,8 +17,8 @@ static jmp_buf out;
 static sigjmp_buf away;
 static volatile uint64_t n_busy, n_away;
 
-__attribute__((noipa)) uint64_t deep(uint64_t n, int levels);
-__attribute__((noipa)) uint64_t deep(uint64_t n, int levels)
+__attribute__((noinline)) uint64_t deep(uint64_t n, int levels);
+__attribute__((noinline)) uint64_t deep(uint64_t n, int levels)
 {
 	uint64_t r;
 

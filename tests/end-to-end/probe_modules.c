@@ -4,7 +4,7 @@
  *
  * Loads it, calls plugin_work of it 50 times with the ordinals that follow, and
  * unloads it; so often. While it is away, something else may be where it was.
-*/
+ */
 #include "guest.h"
 #include <dlfcn.h>
 

@@ -1,10 +1,10 @@
 /* tests/end-to-end/probe_plugin.c - the library of probe_modules.c. */
 #include <stdint.h>
 
-__attribute__((noipa)) uint64_t plugin_work(uint64_t n);
+__attribute__((noinline)) uint64_t plugin_work(uint64_t n);
 uint64_t plugin_trapped(uint64_t n);
 
-__attribute__((noipa)) uint64_t plugin_work(uint64_t n)
+__attribute__((noinline)) uint64_t plugin_work(uint64_t n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return 2 * n + 1;

@@ -7,8 +7,8 @@
  * to no address at all, or to a text that goes on into such a page. */
 #include "guest.h"
 
-__attribute__((noipa)) uint64_t look(const char *text, uint64_t n);
-__attribute__((noipa)) uint64_t look(const char *text, uint64_t n)
+__attribute__((noinline)) uint64_t look(const char *text, uint64_t n);
+__attribute__((noinline)) uint64_t look(const char *text, uint64_t n)
 {
 	__asm__ volatile("" : "+r"(n) : "r"(text));
 	return 2 * n + 1;

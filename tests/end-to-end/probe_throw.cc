@@ -40,7 +40,7 @@ static _Unwind_Reason_Code look(_Unwind_Context *c, void *n)
 }
 
 extern "C" {
-__attribute__((noipa)) long inner(long n)
+__attribute__((noinline)) long inner(long n)
 {
 	int frames = 0;
 
@@ -54,7 +54,7 @@ __attribute__((noipa)) long inner(long n)
 	return n + 1;
 }
 
-__attribute__((noipa)) long middle(long n)
+__attribute__((noinline)) long middle(long n)
 {
 	guard g;
 	long r = inner(n);
@@ -64,7 +64,7 @@ __attribute__((noipa)) long middle(long n)
 }
 
 /* Catches and throws again. */
-__attribute__((noipa)) long outer(long n)
+__attribute__((noinline)) long outer(long n)
 {
 	try {
 		guard g;
