@@ -79,6 +79,8 @@ static size_t torn(const struct board *b, const struct collect_ring *ring,
 		return 0;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	moved = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) - tail;
+	if ((int64_t)moved <= 0)
+		return 0;
 	return moved <= len && moved % 8 == 0 ? moved : len;
 }
 
