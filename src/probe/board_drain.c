@@ -146,6 +146,8 @@ static int take_ring(struct board *b, uint32_t number, bool is_last,
 	    r->tail <= head)
 		tail = r->tail;
 	len = (size_t)(head - tail);
+	if (len == 0)
+		return 0;
 	if (queue_room(r, len, err) < 0)
 		return -1;
 	copy_bytes(b, ring, tail, len, r->queue + r->len);

@@ -92,7 +92,8 @@ static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
 	row->generation[0] = row->generation[1] = UINT32_MAX;
 	row->zero = 0;
 	row->sequence = 0;
-	__builtin_memcpy(row + 1, key, len);
+	if (len > 0)
+		__builtin_memcpy(row + 1, key, len);
 	for (uint32_t i = 0; i < n_sets(a); i++)
 		aggregate_init(a, collect_cells(row) + i * a->n_cells);
 	/* In this order: whoever is killed between leaves a row that nobody
