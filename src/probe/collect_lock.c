@@ -7,7 +7,7 @@
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
 
-enum { SPINS = 64, IMPATIENT = 20 }; /* one try is left */
+enum { SPINS = 64, IMPATIENT = 16 }; /* one try is left */
 
 bool collect_lock(struct collect_lock *l, uint32_t area)
 {

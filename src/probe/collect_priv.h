@@ -19,7 +19,7 @@
 
 enum {
 	COLLECT_SCRATCH = 128 * 1024,
-	COLLECT_PATIENCE = 1 << 20, /* times a lock is tried */
+	COLLECT_PATIENCE = 1 << 16, /* times a lock is tried */
 	COLLECT_COMMITS = 4,	    /* of one clause */
 	COLLECT_NAME = 16,	    /* of a thread */
 };

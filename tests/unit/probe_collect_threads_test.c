@@ -133,7 +133,7 @@ static void hit_record(uint64_t number, uint64_t i)
 	if (i % 256 == 255)
 		while (i > 0 &&
 		       world_account(&w, 0).recorded >
-			   __atomic_load_n(&out.n, __ATOMIC_RELAXED) + 20000)
+			   __atomic_load_n(&out.n, __ATOMIC_RELAXED) + 8000)
 			usleep(100);
 }
 

@@ -9,7 +9,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PLAN_SIZE = 1 << 20, TEXTS = 4096, CLAUSES = 64, SITE_AT = 0x401000 };
+enum {
+	PLAN_SIZE = 1 << 20,
+	TEXTS = 4096,
+	CLAUSES = 64,
+	SITE_AT = 0x401000,
+	GUARD = 1 << 20
+};
 
 struct collect_geometry world_geometry(void)
 {
@@ -126,7 +132,10 @@ void world_open(struct world *w, const char *script,
 		set_site(w, i, (uint32_t *)(void *)(plan + at), at,
 			 plan + at + 256, at + 256);
 	w->board_size = collect_board_size(w->plan);
-	w->board = memory(w->board_size, MAP_SHARED);
+	/* Behind it is memory that cannot be touched. */
+	w->board = memory(w->board_size + GUARD, MAP_SHARED);
+	ck_assert_int_eq(mprotect(w->board + w->board_size, GUARD, PROT_NONE),
+			 0);
 	w->plan->board = (uint64_t)(uintptr_t)w->board;
 	collect_board_init(w->plan, w->board);
 	ck_assert_int_eq(board_open(w->plan, w->board, &w->b, &err), 0);
@@ -135,7 +144,7 @@ void world_open(struct world *w, const char *script,
 void world_close(struct world *w)
 {
 	board_close(w->b);
-	munmap(w->board, w->board_size);
+	munmap(w->board, w->board_size + GUARD);
 	munmap(w->table, sizeof *w->table);
 	munmap(w->plan, PLAN_SIZE);
 	script_free(w->script);
