@@ -102,7 +102,8 @@ $(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
 	-fno-sanitize=all -fno-stack-protector
 
 # Signals may come in the middle of it, and find it in no library.
-$(O)/hosted/src/probe/native%.o: HOSTED += -mgeneral-regs-only \
+$(O)/hosted/src/probe/native%.o $(O)/hosted/tests/unit/native_stand_ins.o: \
+	HOSTED += -mgeneral-regs-only \
 	-fno-sanitize=all -fno-stack-protector
 
 $(O)/hosted/%.o: %.S Makefile

@@ -151,24 +151,24 @@ static int64_t put_mask(uint64_t at, uint64_t mask)
 	return answer;
 }
 
-/* K2 */
+/* K2. t: NULL, if nothing can be remembered. */
 static int64_t change_mask(struct native_thread *t, const uint64_t *a,
 			   const uint64_t *set)
 {
 	uint64_t ours = native_home()->ours;
 	uint64_t old = native_set_mask(SIG_ALL) & ~ours;
-	uint64_t new, blocked = t->blocked;
+	uint64_t new, blocked = t ? t->blocked : 0;
 	int64_t answer;
 
-	if (t->masked)
+	if (t && t->masked)
 		old = t->back;
 	new = set ? changed(a[0], old, *set) & ~ours : old;
-	if (set && !native_is_guest()) {
+	if (t && set && !native_is_guest()) {
 		t->blocked = changed(a[0], blocked, *set & ours);
 		native_let_through(t, t->blocked);
 	}
 	answer = put_mask(a[2], old | blocked);
-	if (t->masked)
+	if (t && t->masked)
 		t->back = new;
 	else
 		native_set_mask(new);
@@ -178,7 +178,7 @@ static int64_t change_mask(struct native_thread *t, const uint64_t *a,
 static uint64_t call_mask(const uint64_t *a, int64_t *answer)
 {
 	uint64_t set = 0, ours = native_home()->ours;
-	struct native_thread *t, none = {0};
+	struct native_thread *t;
 
 	if (a[3] != SET_SIZE ||
 	    (a[1] != 0 && (int)a[0] != MASK_BLOCK &&
@@ -192,8 +192,6 @@ static uint64_t call_mask(const uint64_t *a, int64_t *answer)
 	t = native_make();
 	if (!(set & ours) && (!t || t->blocked == 0))
 		return 0;
-	if (!t)
-		t = &none;
 	*answer = change_mask(t, a, a[1] != 0 ? &set : 0);
 	return 1;
 }
@@ -212,9 +210,7 @@ static uint64_t call_exit(uint64_t plan)
 	old = native_set_mask(SIG_ALL);
 	t = native_find();
 	if (t && t->counted) {
-		if (!t->masked)
-			t->back = old & ~native_home()->ours;
-		t->masked = 1;
+		native_come_back(t, old & ~native_home()->ours);
 		return 0;
 	}
 	if (t)

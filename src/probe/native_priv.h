@@ -99,7 +99,6 @@ struct native_thread {
 	/* Signals of ours that the program believes to have blocked; those of
 	 * them that came meanwhile; those that are to be let through. */
 	uint64_t blocked, held, pass;
-	uint64_t retried; /* an illegal instruction that was tried again */
 	struct native_info info;
 	struct native_info held_info[NATIVE_HELD];
 };
@@ -107,7 +106,7 @@ _Static_assert(sizeof(struct native_thread) <=
 		   sizeof(((struct collect_area *)0)->native),
 	       "layout");
 
-enum { NATIVE_SPARE = 8 };
+enum { NATIVE_SPARE = 8, NATIVE_RETRIED = 16 };
 
 struct native_home {
 	struct collect_home known;
@@ -115,6 +114,8 @@ struct native_home {
 	uint32_t lock;	  /* of known.program: the pid that has it, or 0 */
 	uint32_t pid;	  /* whose .waiting and .spare are; 0: not known */
 	uint32_t zero;
+	/* Illegal instructions that were tried again, by thread. */
+	uint64_t retried[NATIVE_RETRIED];
 	struct native_thread spare[NATIVE_SPARE];
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
@@ -139,6 +140,8 @@ void native_drop(struct native_thread *t);
 
 /* The thread has to send a signal to itself before it leaves the image. */
 void native_count(struct native_thread *t);
+/* The same; all is blocked, and was as old says. */
+void native_come_back(struct native_thread *t, uint64_t old);
 void native_hold(struct native_thread *t, const struct native_info *info);
 /* Held signals that may come now will. */
 void native_let_through(struct native_thread *t, uint64_t blocked);

@@ -90,16 +90,14 @@ static bool is_int3_now(uint64_t pc)
  * be illegal once more. */
 static bool try_again(uint64_t pc)
 {
-	struct native_thread *t = native_find_or_spare();
+	uint64_t *last =
+	    &native_home_all()->retried[(sys_fs_base() >> 12) % NATIVE_RETRIED];
 
-	if (!t)
-		return false;
-	if (t->retried == pc) {
-		t->retried = 0;
-		native_drop(t);
+	if (__atomic_load_n(last, __ATOMIC_RELAXED) == pc) {
+		__atomic_store_n(last, 0, __ATOMIC_RELAXED);
 		return false;
 	}
-	t->retried = pc;
+	__atomic_store_n(last, pc, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -424,8 +422,8 @@ static struct native_go caught_in_c(const struct caught *c)
 /* The program steps: it is told of whole instructions of its own. */
 static bool is_half_step(const struct caught *c)
 {
-	unsigned offset;
 	const struct trampoline *t;
+	unsigned offset;
 
 	if (!c->is_sync || c->sig != SIG_TRAP ||
 	    c->frame->info.code != CODE_TRACE)
@@ -433,8 +431,13 @@ static bool is_half_step(const struct caught *c)
 	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end)
 		return true;
 	t = find_code(c->pc, &offset);
-	return t && offset != (unsigned)t->moved_at[t->n - 1] +
-				  t->moved[t->n - 1].len;
+	if (!t)
+		return false;
+	for (unsigned k = 1; k < t->n; k++)
+		if (offset == t->resume[k])
+			return false;
+	return offset !=
+	       (unsigned)t->moved_at[t->n - 1] + t->moved[t->n - 1].len;
 }
 
 struct native_go native_caught(struct native_frame *frame)

@@ -193,6 +193,14 @@ void native_count(struct native_thread *t)
 	t->counted = 1;
 }
 
+void native_come_back(struct native_thread *t, uint64_t old)
+{
+	if (!t->masked)
+		t->back = old;
+	t->masked = 1;
+	native_count(t);
+}
+
 static unsigned held_index(int sig)
 {
 	static const uint8_t kinds[NATIVE_HELD - 1] = {SIG_ILL, SIG_TRAP,

@@ -89,7 +89,7 @@ static int64_t wait(struct native_thread *t, const struct wait *w)
 uint64_t native_wait(struct probe_frame *frame, int64_t *answer)
 {
 	struct wait w = {.nr = (int64_t)frame->gpr[X86_RAX]};
-	struct native_thread *t, none = {0};
+	struct native_thread *t;
 	uint64_t old;
 
 	get_args(frame, w.args);
@@ -97,16 +97,21 @@ uint64_t native_wait(struct probe_frame *frame, int64_t *answer)
 		return 0;
 	t = native_make();
 	if (!t)
-		t = &none;
-	old = native_set_mask(SIG_ALL) & ~native_home()->ours;
-	if (t->counted)
+		t = native_find_or_spare();
+	if (!t)
 		return 0;
+	old = native_set_mask(SIG_ALL) & ~native_home()->ours;
+	if (t->counted) {
+		native_come_back(t, old);
+		return 0;
+	}
 	*answer = wait(t, &w);
 	t->waits = t->counted;
 	if (t->counted) {
 		t->masked = 1;
 		t->back = old;
 	} else {
+		native_drop(t);
 		native_set_mask(old);
 	}
 	return 1;
@@ -152,8 +157,10 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 	if (set == 0 && (!t || t->blocked == 0))
 		return 0;
 	old = native_set_mask(SIG_ALL) & ~home->known.ours;
-	if (t && t->counted)
+	if (t && t->counted) {
+		native_come_back(t, old);
 		return 0;
+	}
 	set_actions(&home->known, set, true);
 	for (unsigned i = 0; t && i < NATIVE_HELD; i++)
 		if (t->held & SIG_BIT(t->held_info[i].signo))

@@ -1,0 +1,70 @@
+/* tests/unit/native_stand_ins.c - a collector that counts, for tests of
+ * probe/native. Signals come in the middle of it, so it calls no library. */
+#include "native_stand_ins.h"
+
+#include "inside/sys.h"
+
+struct collect_area stand_in_areas[STAND_IN_AREAS];
+
+struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs)
+{
+	struct collect_table *t = (void *)(uintptr_t)plan->table;
+
+	if (t->pid == 0)
+		t->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	for (unsigned i = 0; i < STAND_IN_AREAS; i++) {
+		struct collect_who *w = &t->who[i];
+		uint64_t none = 0;
+
+		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == fs)
+			return (void *)(uintptr_t)w->area;
+		if (__atomic_compare_exchange_n(&w->fs, &none, fs, 0,
+						__ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)) {
+			w->area = (uint64_t)&stand_in_areas[i];
+			return &stand_in_areas[i];
+		}
+	}
+	return 0;
+}
+
+void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
+{
+	struct collect_table *t = (void *)(uintptr_t)plan->table;
+
+	for (unsigned i = 0; i < STAND_IN_AREAS; i++)
+		if (t->who[i].fs == fs)
+			__atomic_store_n(&t->who[i].fs, 1, __ATOMIC_RELEASE);
+}
+
+static void send(uint64_t set)
+{
+	for (; set != 0; set &= set - 1)
+		sys_call3(SYS_NR_TGKILL,
+			  (uint64_t)sys_call3(SYS_NR_GETPID, 0, 0, 0),
+			  (uint64_t)sys_call3(SYS_NR_GETTID, 0, 0, 0),
+			  (uint64_t)__builtin_ctzll(set) + 1);
+}
+
+static void hit(struct stand_in *s, const struct probe_frame *frame)
+{
+	uint64_t word;
+
+	__atomic_fetch_add(&s->hits, 1, __ATOMIC_RELAXED);
+	if (s->by_rax)
+		s->by_rax[frame->gpr[0]]++;
+	send(s->sends);
+	if (s->reads != 0 && native_read((const void *)s->reads, &word, 8))
+		s->read_ok++;
+	for (uint64_t i = 0; i < s->pause; i++)
+		__asm__ volatile("pause");
+}
+
+void collect_hit(struct probe_frame *frame, uint64_t cookie)
+{
+	struct collect_area *a = collect_area(
+	    (const void *)(uintptr_t)native_home()->plan, sys_fs_base());
+
+	if (!a || a->n_tokens == 0 || !native_fired(a, frame))
+		hit((struct stand_in *)(uintptr_t)cookie, frame);
+}

@@ -1,0 +1,21 @@
+/* tests/unit/native_stand_ins.h - a collector for tests of probe/native. */
+#ifndef NATIVE_STAND_INS_H
+#define NATIVE_STAND_INS_H
+
+#include "probe/native.h"
+
+enum { STAND_IN_AREAS = 8 };
+
+/* A probe of the tests: what a cookie points to. */
+struct stand_in {
+	uint64_t hits;	  /* atomic */
+	uint8_t *by_rax;  /* hits of each ordinal, which is in rax; or NULL */
+	uint64_t pause;	  /* how long a hit takes */
+	uint64_t sends;	  /* set of signals that a hit sends to its thread */
+	uint64_t reads;	  /* an address that a hit reads, or 0 */
+	uint64_t read_ok; /* how often it could */
+};
+
+extern struct collect_area stand_in_areas[STAND_IN_AREAS];
+
+#endif
