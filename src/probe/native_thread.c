@@ -115,21 +115,6 @@ struct native_thread *native_find_or_spare(void)
 	return t ? t : take_spare(spare_key(sys_fs_base()));
 }
 
-struct native_thread *native_make(void)
-{
-	struct collect_area *a = collect_area(native_plan(), sys_fs_base());
-
-	return a ? (void *)a->native : 0;
-}
-
-void native_drop(struct native_thread *t)
-{
-	if (t->fs == 0)
-		return;
-	t->held = t->pass = 0;
-	__atomic_store_n(&t->fs, 0, __ATOMIC_RELEASE);
-}
-
 /* -- The kernel -- */
 
 uint64_t native_set_mask(uint64_t mask)
@@ -179,6 +164,49 @@ void native_unlock(void)
 {
 	if (!native_is_guest())
 		__atomic_store_n(&native_home_all()->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* -- A new area -- */
+
+void native_drop(struct native_thread *t)
+{
+	if (t->fs == 0)
+		return;
+	t->deferred = 0;
+	t->counted = t->masked = t->waits = 0;
+	t->held = t->pass = 0;
+	__atomic_store_n(&t->fs, 0, __ATOMIC_RELEASE);
+}
+
+/* What began without an area goes on with it; all is blocked. */
+static void absorb(struct native_thread *t, struct native_thread *spare)
+{
+	t->deferred = spare->deferred;
+	t->info = spare->info;
+	t->counted = spare->counted;
+	t->masked = spare->masked;
+	t->back = spare->back;
+	t->held = spare->held;
+	for (unsigned i = 0; i < NATIVE_HELD; i++)
+		t->held_info[i] = spare->held_info[i];
+	native_drop(spare);
+}
+
+struct native_thread *native_make(void)
+{
+	uint64_t fs = sys_fs_base(), old;
+	struct collect_area *a = collect_area(native_plan(), fs);
+	struct native_thread *spare;
+
+	if (!a)
+		return 0;
+	spare = find_spare(spare_key(fs));
+	if (spare) {
+		old = native_set_mask(SIG_ALL);
+		absorb((void *)a->native, spare);
+		native_set_mask(old);
+	}
+	return (void *)a->native;
 }
 
 /* -- What waits -- */
