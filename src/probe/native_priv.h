@@ -62,7 +62,13 @@ struct native_info {
 	uint8_t rest[104];
 };
 
-enum { GREG_RSP = 15, GREG_RIP = 16, GREG_EFL = 17, GREG_MAX = 23 };
+enum {
+	GREG_RSP = 15,
+	GREG_RIP = 16,
+	GREG_EFL = 17,
+	GREG_TRAPNO = 20,
+	GREG_MAX = 23
+};
 
 struct native_uc {
 	uint64_t flags, link;

@@ -124,6 +124,23 @@ static bool is_our_trap(const struct caught *c)
 	return true;
 }
 
+/* A SIGTRAP that somebody sent and that the kernel had not delivered yet hides
+ * the one of an int3: there is only one then, and it says nothing of it. The
+ * int3 is executed again. (Behind an instruction of one byte a thread may be
+ * of its own accord, but hardly with its last fault a trap, and never for
+ * longer than that instruction takes.) */
+static void bring_back_trap(struct caught *c)
+{
+	enum { TRAPNO_BREAKPOINT = 3 };
+
+	if (c->sig != SIG_TRAP || c->is_sync ||
+	    gregs(c)[GREG_TRAPNO] != TRAPNO_BREAKPOINT || !find_trap(c->pc - 1))
+		return;
+	c->pc--;
+	c->own = c->pc;
+	gregs(c)[GREG_RIP] = c->pc;
+}
+
 static bool is_bad_read(const struct caught *c)
 {
 	if (!c->is_sync || c->pc < (uint64_t)native_read ||
@@ -453,6 +470,7 @@ struct native_go native_caught(struct native_frame *frame)
 		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
 	if (is_our_trap(&c) || is_bad_read(&c) || is_half_step(&c))
 		return done;
+	bring_back_trap(&c);
 	where = find_out(&c);
 	if (where == IN_C)
 		return caught_in_c(&c);
