@@ -315,6 +315,14 @@ const char *args_nth(const struct cli_args *args, const char *option, size_t n)
 	return NULL;
 }
 
+const char *args_next(const struct cli_args *args, size_t i, const char **value)
+{
+	if (i >= args->n)
+		return NULL;
+	*value = args->given[i].value;
+	return args->given[i].option->name;
+}
+
 int args_pid(const struct cli_args *args, const char *option)
 {
 	const char *value = args_value(args, option);

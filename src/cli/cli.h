@@ -31,6 +31,11 @@ bool args_flag(const struct cli_args *args, const char *option);
 const char *args_value(const struct cli_args *args, const char *option);
 const char *args_nth(const struct cli_args *args, const char *option, size_t n);
 
+/* The i-th option of all that were given (from 0), in the order of the command
+ * line, by its long name; NULL behind the last. */
+const char *args_next(const struct cli_args *args, size_t i,
+		      const char **value);
+
 /* The process id given with it; 0 if none was. */
 int args_pid(const struct cli_args *args, const char *option);
 

@@ -1,256 +1,296 @@
-/* cli/cmd_probe.c - hark probe: as yet, -l alone.
- *
- * Which instructions descriptions name, and which bytes would go there. */
+/* cli/cmd_probe.c - hark probe: a script asks a program. */
 #include "cli/commands.h"
 
+#include "cli/probe_account.h"
+#include "cli/probe_list.h"
+#include "cli/probe_script.h"
 #include "outside/hold.h"
 #include "outside/supervise.h"
-#include "present/grid.h"
-#include "present/json.h"
-#include "probe/listing.h"
+#include "present/say.h"
+#include "probe/draft.h"
+#include "probe/output.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const provider_names[] = {
-    [PROVIDER_PID] = "pid",
-    [PROVIDER_PLT] = "plt",
-    [PROVIDER_USDT] = "usdt",
+struct job {
+	const struct cli_args *args;
+	struct probe_script script;
+	char **words; /* owned: those of -c */
+	char **argv;  /* borrowed: the program; NULL: pid */
+	pid_t pid;    /* runs already; 0: none */
+	struct supervise supervise;
+	struct launch launch;
+	const char *path; /* of -o; NULL: standard output */
+	bool is_new;	  /* there was no such file */
+	FILE *out;	  /* owned, if path is not NULL */
 };
 
-struct totals {
-	size_t all[FORM_MAX];
-};
+/* -- The command line -- */
 
-static enum form form_of(const struct probe *p)
+static int check_program(struct job *job)
 {
-	return p->patch != NULL ? p->patch->form : FORM_NONE;
-}
+	const struct cli_args *args = job->args;
+	const char *command = args_value(args, "command");
 
-/* -- JSON -- */
-
-static void put_hex(struct json *j, const char *key, const uint8_t *bytes,
-		    unsigned len)
-{
-	char text[2 * FORM_BYTES + 1] = "";
-
-	for (size_t i = 0; i < len; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	json_text(j, key, text);
-}
-
-static void put_patch(struct json *j, const struct probe *p)
-{
-	const struct patch *it = p->patch;
-	uint64_t bias = p->module->bias;
-
-	json_number(j, "at", it->at + bias);
-	put_hex(j, "old", it->old, it->len);
-	put_hex(j, "new", it->bytes, it->len);
-	json_number(j, "moved", it->n);
-	if (it->hop != 0) {
-		json_number(j, "hop", it->hop + bias);
-		put_hex(j, "hop_old", it->hop_old, FORM_LEN);
-		put_hex(j, "hop_new", it->hop_bytes, FORM_LEN);
+	job->pid = args_pid(args, "pid");
+	if (job->pid != 0 && command != NULL)
+		return args_refuse(args, "-p and -c exclude each other");
+	if (job->pid != 0 && args_flag(args, "detach"))
+		return args_refuse(args, "-D is for a program to be started");
+	if (job->pid != 0)
+		return CLI_OK;
+	if (command != NULL) {
+		job->words = probe_script_words(command);
+		if (job->words == NULL)
+			return args_refuse(args, "out of memory");
 	}
-	if (it->entry != 0)
-		json_number(j, "to", it->entry);
+	job->argv = command != NULL ? job->words : args_operands(args);
+	if (job->argv[0] == NULL)
+		return args_refuse(args, "which program?");
+	return CLI_OK;
 }
 
-static void print_json(size_t id, const struct probe *p)
+static int check_options(struct job *job)
 {
-	struct json j;
+	const struct cli_args *args = job->args;
 
-	json_init(&j, stdout);
-	json_object(&j, NULL);
-	json_number(&j, "id", id);
-	json_text(&j, "provider", provider_names[p->provider]);
-	json_text(&j, "module", p->module->path);
-	json_text(&j, "function", p->pretty);
-	json_text(&j, "linked", p->function);
-	json_text(&j, "name", p->name);
-	json_text(&j, "form", form_name(form_of(p)));
-	json_number(&j, "address", p->addr);
-	json_number(&j, "offset", p->offset);
-	if (p->usdt_provider != NULL) {
-		json_text(&j, "usdt_provider", p->usdt_provider);
-		json_text(&j, "arguments", p->usdt_args);
-		json_number(&j, "semaphore", p->semaphore);
-	}
-	if (p->patch != NULL)
-		put_patch(&j, p);
-	else
-		json_text(&j, "refusal", p->refusal);
-	json_end(&j);
+	if (args_value(args, "name") == NULL &&
+	    args_value(args, "script") == NULL)
+		return args_refuse(args, "which probes? -n or -s names them");
+	if (args_flag(args, "list") && args_flag(args, "detach"))
+		return args_refuse(args, "-D and -l exclude each other");
+	return check_program(job);
 }
 
-static void print_json_totals(const struct totals *t)
+/* Mistakes of scripts have been said already. */
+static int fail(const struct hark_err *err)
 {
-	struct json j;
-
-	json_init(&j, stdout);
-	json_object(&j, NULL);
-	json_object(&j, "totals");
-	for (unsigned f = FORM_NONE + 1; f < FORM_MAX; f++)
-		json_number(&j, form_name(f), t->all[f]);
-	json_number(&j, "refused", t->all[FORM_NONE]);
-	json_end(&j);
-	json_end(&j);
-}
-
-/* -- Text -- */
-
-static int add_row(struct grid *g, size_t id, const struct probe *p,
-		   struct hark_err *err)
-{
-	enum term_style how = p->patch ? TERM_PLAIN : TERM_DOUBTFUL;
-
-	if (grid_cell(g, TERM_PLAIN, err, "%zu", id) < 0 ||
-	    grid_cell(g, TERM_PLAIN, err, "%s", provider_names[p->provider]) <
-		0 ||
-	    grid_cell(g, TERM_PLAIN, err, "%s", p->module->name) < 0 ||
-	    grid_cell(g, TERM_STRONG, err, "%s", p->pretty) < 0 ||
-	    grid_cell(g, TERM_PLAIN, err, "%s", p->name) < 0 ||
-	    grid_cell(g, how, err, "%s", form_name(form_of(p))) < 0 ||
-	    grid_cell(g, TERM_PLAIN, err, "0x%lx", (unsigned long)p->addr) <
-		0 ||
-	    grid_cell(g, how, err, "+0x%lx%s%s", (unsigned long)p->offset,
-		      p->refusal ? ": " : "", p->refusal ? p->refusal : "") < 0)
-		return -1;
-	return 0;
-}
-
-static void print_totals(const struct totals *t)
-{
-	size_t all = 0, jumps;
-
-	for (unsigned f = 0; f < FORM_MAX; f++)
-		all += t->all[f];
-	jumps = all - t->all[FORM_NONE] - t->all[FORM_T];
-	printf("%zu probes:", all);
-	for (unsigned f = FORM_NONE + 1; f < FORM_MAX; f++)
-		printf(" %s %zu,", form_name(f), t->all[f]);
-	printf(" refused %zu; %.2f %% by a jump\n", t->all[FORM_NONE],
-	       all ? 100.0 * (double)jumps / (double)all : 0);
+	return err->text[0] != '\0' ? cli_fail(err) : CLI_FAIL;
 }
 
 /* -- Listing -- */
 
-static int print(const struct listing *l, const struct cli_args *args,
-		 struct hark_err *err)
+static int list(struct job *job, pid_t pid, struct hark_err *err)
 {
-	static const enum grid_align align[] = {
-	    GRID_RIGHT, GRID_LEFT, GRID_LEFT,  GRID_LEFT,
-	    GRID_LEFT,	GRID_LEFT, GRID_RIGHT, GRID_LEFT};
-	bool json = args_flag(args, "json");
-	struct totals totals = {{0}};
-	struct grid *g = NULL;
-	struct probe p;
-	int rc = json ? 0 : grid_new(8, align, &g, err);
-
-	for (size_t i = 0; i < listing_count(l) && rc == 0; i++) {
-		listing_get(l, i, &p);
-		totals.all[form_of(&p)]++;
-		if (json)
-			print_json(i + 1, &p);
-		else
-			rc = add_row(g, i + 1, &p, err);
-	}
-	if (rc == 0 && json)
-		print_json_totals(&totals);
-	if (rc == 0 && !json) {
-		grid_print(g, stdout, args_colored(args, STDOUT_FILENO),
-			   term_width(STDOUT_FILENO));
-		print_totals(&totals);
-	}
-	grid_free(g);
-	return rc;
-}
-
-static int add_all(struct listing *l, const struct cli_args *args,
-		   struct hark_err *err)
-{
-	struct description d;
-	const char *text;
-
-	for (size_t i = 0; (text = args_nth(args, "name", i)) != NULL; i++)
-		if (description_parse(text, &d, err) < 0 ||
-		    listing_add(l, &d, err) < 0)
-			return -1;
-	return listing_make(l, err);
-}
-
-static int list(pid_t pid, const struct cli_args *args, struct hark_err *err)
-{
-	struct modules *modules = NULL;
-	struct listing *l = NULL;
 	struct image *im = NULL;
+	struct draft d = {0};
 	int rc = -1;
 
 	if (image_new(&im, err) == 0 &&
-	    modules_of_pid(im, pid, &modules, err) == 0 &&
-	    listing_new(modules, pid, &l, err) == 0 &&
-	    add_all(l, args, err) == 0)
-		rc = print(l, args, err);
-	listing_free(l);
-	modules_free(modules);
+	    draft_init(&d, im, pid, &job->script.compile, &job->script.options,
+		       false, err) == 0)
+		rc = probe_list(d.listing, job->args, err);
+	draft_fini(&d);
 	image_free(im);
 	return rc;
 }
 
-static int check_options(const struct cli_args *args)
+static int list_started(struct job *job)
 {
-	pid_t pid = args_pid(args, "pid");
-	struct description d;
-	struct hark_err err;
-	const char *text;
-
-	if (!args_flag(args, "list"))
-		return args_refuse(args, "probes can only be listed yet: -l");
-	if (args_value(args, "name") == NULL)
-		return args_refuse(args, "which probes? -n names them");
-	if (pid == 0 && args_count(args) == 0)
-		return args_refuse(args, "which program?");
-	if (pid != 0 && args_count(args) > 0)
-		return args_refuse(args, "-p and a program exclude each other");
-	for (size_t i = 0; (text = args_nth(args, "name", i)) != NULL; i++)
-		if (description_parse(text, &d, &err) < 0)
-			return args_refuse(args, "%s", err.text);
-	return CLI_OK;
-}
-
-static int list_started(const struct cli_args *args)
-{
-	struct launch launch = {.argv = args_operands(args)};
-	struct supervise s;
 	struct hark_err err = {0};
 	pid_t pid;
 	int rc;
 
-	supervise_begin(&s);
-	launch.mask = &s.before;
-	launch.ignore_chld = s.chld_was_ignored;
-	rc = hold_start(&launch, &pid, &err);
-	if (rc < 0) {
-		supervise_end(&s);
+	supervise_begin(&job->supervise);
+	job->launch.ignore_chld = job->supervise.chld_was_ignored;
+	if (hold_start(&job->launch, &pid, &err) < 0) {
+		supervise_end(&job->supervise);
 		return cli_fail_start(&err);
 	}
-	rc = list(pid, args, &err);
+	rc = list(job, pid, &err);
 	hold_end(pid);
-	supervise_end(&s);
-	return rc < 0 ? cli_fail(&err) : cli_finish(CLI_OK);
+	supervise_end(&job->supervise);
+	return rc < 0 ? fail(&err) : cli_finish(CLI_OK);
+}
+
+static int list_running(struct job *job)
+{
+	struct hark_err err = {0};
+
+	return list(job, job->pid, &err) < 0 ? fail(&err) : cli_finish(CLI_OK);
+}
+
+/* -- Where it goes -- */
+
+static int open_out(struct job *job, struct hark_err *err)
+{
+	const char *path = args_value(job->args, "output");
+
+	job->out = stdout;
+	if (path == NULL || strcmp(path, "-") == 0)
+		return 0;
+	job->is_new = access(path, F_OK) < 0;
+	job->out = output_open(path, args_flag(job->args, "force"), err);
+	if (job->out == NULL)
+		return -1;
+	job->path = path;
+	return 0;
+}
+
+/* failed: and nothing came of it. */
+static int close_out(struct job *job, bool failed, struct hark_err *err)
+{
+	int rc = 0;
+
+	if (job->path == NULL)
+		return 0;
+	if (fclose(job->out) != 0)
+		rc = err_set(err, HARK_EIO, errno, "%s: %s", job->path,
+			     strerror(errno));
+	if (failed && job->is_new)
+		unlink(job->path);
+	return rc;
+}
+
+/* -- Running -- */
+
+static void tell(void *ctx, bool is_error, const char *text)
+{
+	(void)ctx;
+	if (is_error)
+		say_error("%s", text);
+	else
+		say("%s", text);
+}
+
+static bool is_farewell(int sig)
+{
+	return abs(sig) == SIGINT || abs(sig) == SIGTERM;
+}
+
+/* Until the program ends, the script does, or somebody says so. A program that
+ * hark has started gets the signals that hark gets, but SIGINT from others
+ * than the terminal: that is for hark. */
+static int watch(struct session *s, bool is_child, enum session_status *why,
+		 struct hark_err *err)
+{
+	pid_t pid = is_child ? session_pid(s) : 0;
+	int sig, status;
+
+	*why = SESSION_EXIT;
+	if (session_exit_status(s, &status))
+		return 0; /* in BEGIN */
+	if (session_go(s, err) < 0)
+		return -1;
+	for (;;) {
+		if (session_step(s, why, err) < 0)
+			return -1;
+		if (*why != SESSION_ON)
+			return 0;
+		session_wait(s);
+		sig = supervise_wait_but(pid, 0, SIGINT);
+		if (is_child ? sig == SIGINT : is_farewell(sig))
+			return 0;
+	}
+}
+
+/* The wait status of hark's child, which nothing is attached to. */
+static int wait_child(pid_t pid)
+{
+	int status;
+
+	for (;;) {
+		pid_t got = waitpid(pid, &status, WNOHANG);
+
+		if (got == pid)
+			return status;
+		if (got < 0 && errno != EINTR)
+			return -1;
+		supervise_wait(pid, 1);
+	}
+}
+
+/* From the first probe to the last word. *status is the program's, or -1. */
+static int run_session(struct job *job, struct session *s, int *status,
+		       struct hark_err *err)
+{
+	bool is_child = job->argv != NULL && !job->launch.beside;
+	enum session_status why = SESSION_ON;
+	struct hark_err second;
+	int rc = watch(s, is_child, &why, err);
+
+	if (session_stop(s, rc < 0 ? &second : err) < 0)
+		rc = -1;
+	probe_account(s, job->args);
+	*status = -1;
+	if (is_child && (rc < 0 || why != SESSION_EXIT))
+		*status = wait_child(session_pid(s));
+	return rc;
+}
+
+static int open_session(struct job *job, struct session **out)
+{
+	struct session_plan plan = {
+	    .script = &job->script.compile,
+	    .options = &job->script.options,
+	    .launch = job->argv != NULL ? &job->launch : NULL,
+	    .pid = job->pid,
+	    .follows = args_flag(job->args, "follow"),
+	    .out = job->out,
+	    .note = tell,
+	};
+	struct hark_err err = {0};
+	bool has_begun;
+
+	if (session_open(&plan, out, &has_begun, &err) == 0)
+		return CLI_OK;
+	return has_begun ? fail(&err) : cli_fail_start(&err);
+}
+
+static int run(struct job *job)
+{
+	struct hark_err err = {0};
+	struct session *s = NULL;
+	int rc, status = -1, exit_status = 0;
+
+	if (open_out(job, &err) < 0)
+		return cli_fail(&err);
+	supervise_begin(&job->supervise);
+	job->launch.ignore_chld = job->supervise.chld_was_ignored;
+	rc = open_session(job, &s);
+	if (rc != CLI_OK) {
+		supervise_end(&job->supervise);
+		close_out(job, true, &err);
+		return rc;
+	}
+	rc = run_session(job, s, &status, &err);
+	session_exit_status(s, &exit_status);
+	session_close(s);
+	if (close_out(job, false, rc < 0 ? NULL : &err) < 0)
+		rc = -1;
+	supervise_end(&job->supervise);
+	if (rc < 0)
+		return cli_fail(&err);
+	if (status >= 0)
+		supervise_exit_as(status);
+	return exit_status;
 }
 
 int cmd_probe(const struct cli_args *args)
 {
+	struct job job = {.args = args};
 	struct hark_err err = {0};
-	int rc = check_options(args);
+	int rc = check_options(&job);
 
-	if (rc != CLI_OK)
-		return rc;
-	if (args_pid(args, "pid") == 0)
-		return list_started(args);
-	if (list(args_pid(args, "pid"), args, &err) < 0)
-		return cli_fail(&err);
-	return cli_finish(CLI_OK);
+	if (rc == CLI_OK && probe_script_init(&job.script, args, &err) < 0)
+		rc = fail(&err);
+	if (rc == CLI_OK) {
+		job.launch = (struct launch){
+		    .argv = job.argv,
+		    .mask = &job.supervise.before,
+		    .beside = args_flag(args, "detach"),
+		};
+		if (!args_flag(args, "list"))
+			rc = run(&job);
+		else
+			rc = job.pid != 0 ? list_running(&job)
+					  : list_started(&job);
+	}
+	probe_script_fini(&job.script);
+	free(job.words);
+	return rc;
 }

@@ -1,16 +1,17 @@
 /* cli/manpage.c - writes man(7) macros.
  *
  * Two characters mean something to roff at the beginning of a line, the dot and
- * the quote; one means something everywhere, the backslash; and a bare hyphen
- * may come out as a dash that cannot be pasted. All four are escaped wherever
- * they stand, so lines may be broken anywhere. */
+ * the quote; the backslash does everywhere, the double quote in what follows a
+ * macro; and a bare hyphen, ` ^ and ~ may come out as something that cannot be
+ * pasted. All are escaped wherever they stand, so lines may be broken
+ * anywhere. */
 #include "cli/manpage.h"
 
 #include <ctype.h>
 #include <string.h>
 
 /* When the text of the table was last looked through. */
-#define MANUAL_DATE "2026-11-15"
+#define MANUAL_DATE "2026-11-16"
 
 enum { LINE_WIDTH = 68 };
 
@@ -29,6 +30,18 @@ static void put_some(FILE *out, const char *text, size_t len)
 			break;
 		case '.':
 			fputs("\\&.", out);
+			break;
+		case '"':
+			fputs("\\(dq", out);
+			break;
+		case '`':
+			fputs("\\(ga", out);
+			break;
+		case '^':
+			fputs("\\(ha", out);
+			break;
+		case '~':
+			fputs("\\(ti", out);
 			break;
 		default:
 			putc(text[i], out);
@@ -112,6 +125,30 @@ static void print_description(FILE *out, const struct cli_row *command)
 		fputs(between, out);
 		put_lines(out, row->text);
 		between = ".PP\n";
+	}
+}
+
+/* Sections of its own, one row after the other. */
+static void print_sections(FILE *out, const struct cli_row *command)
+{
+	for (const struct cli_row *row = command + 1;
+	     row->kind != CLI_COMMAND && row->kind != CLI_END; row++) {
+		if (row->kind == CLI_SECTION) {
+			fprintf(out, ".SH %s\n", row->text);
+		} else if (row->kind == CLI_PARAGRAPH) {
+			if (row[-1].kind != CLI_SECTION)
+				fputs(".PP\n", out);
+			put_lines(out, row->text);
+		} else if (row->kind == CLI_CODE) {
+			fputs(".PP\n.RS 4\n.nf\n", out);
+			put(out, row->text);
+			fputs("\n.fi\n.RE\n", out);
+		} else if (row->kind == CLI_TERM) {
+			fputs(".TP\n.B ", out);
+			put(out, row->name);
+			putc('\n', out);
+			put_lines(out, row->text);
+		}
 	}
 }
 
@@ -216,6 +253,7 @@ void manpage_print(const struct cli_row *command, FILE *out)
 	if (command == table_tool())
 		print_commands(out);
 	print_options(out, command);
+	print_sections(out, command);
 	print_list(out, command, CLI_EXIT, "EXIT STATUS");
 	print_list(out, command, CLI_VARIABLE, "ENVIRONMENT");
 	print_list(out, command, CLI_EXAMPLE, "EXAMPLES");

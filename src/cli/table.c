@@ -20,6 +20,10 @@
 #define EXIT(n, t)           {.kind = CLI_EXIT, .name = (n), .text = (t)},
 #define VARIABLE(n, t)       {.kind = CLI_VARIABLE, .name = (n), .text = (t)},
 #define SEE(n)               {.kind = CLI_SEE, .name = (n)},
+#define SECTION(t)           {.kind = CLI_SECTION, .text = (t)},
+#define PARAGRAPH(t)         {.kind = CLI_PARAGRAPH, .text = (t)},
+#define CODE(t)              {.kind = CLI_CODE, .text = (t)},
+#define TERM(n, t)           {.kind = CLI_TERM, .name = (n), .text = (t)},
 #define MANY                 CLI_MANY
 static const struct cli_row rows[] = {
 #include "cli/table.def"

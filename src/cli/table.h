@@ -19,6 +19,11 @@ enum cli_kind {
 	CLI_EXIT,
 	CLI_VARIABLE,
 	CLI_SEE,
+	/* Of man pages alone. */
+	CLI_SECTION,
+	CLI_PARAGRAPH,
+	CLI_CODE,
+	CLI_TERM,
 	CLI_END
 };
 

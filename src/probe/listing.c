@@ -15,7 +15,11 @@ struct one {
 	uint64_t semaphore;		       /* link-time; 0: none */
 	char name[64];
 	size_t area;
+	size_t same; /* the next one in .first of the listing, plus 1 */
 };
+
+/* By address: probes are looked for before they are added. */
+enum { BUCKETS = 4096 };
 
 struct hook {
 	size_t area;
@@ -37,10 +41,14 @@ struct listing {
 	size_t n_areas;
 	struct one *one; /* owned */
 	size_t n, space;
-	struct hook *hook; /* owned */
+	size_t first[BUCKETS]; /* plus 1; 0: none */
+	struct hook *hook;     /* owned */
 	size_t n_hooks, hook_space;
-	enum provider provider; /* of the description being added */
-	struct hark_err *err;	/* borrowed, likewise */
+	/* Of the description being added: */
+	enum provider provider;
+	int (*each)(void *ctx, size_t probe);
+	void *ctx;	      /* borrowed */
+	struct hark_err *err; /* borrowed */
 };
 
 int listing_new(struct modules *modules, int pid, struct listing **out,
@@ -131,10 +139,33 @@ static struct one *push(struct listing *l)
 	return &l->one[l->n++];
 }
 
-static int add_one(void *ctx, const struct named *n)
+static size_t bucket_of(const struct named *n)
 {
-	struct listing *l = ctx;
-	size_t area = area_of(l, n->module);
+	return (n->site.addr ^ n->site.addr >> 12) % BUCKETS;
+}
+
+/* Is it there already? The number it has, or that of the next. */
+static size_t find(const struct listing *l, const struct named *n)
+{
+	for (size_t i = l->first[bucket_of(n)]; i != 0;
+	     i = l->one[i - 1].same) {
+		const struct one *o = &l->one[i - 1];
+
+		if (o->provider == l->provider &&
+		    o->named.site.addr == n->site.addr &&
+		    o->named.module == n->module &&
+		    strcmp(o->named.function.name, n->function.name) == 0 &&
+		    strcmp(o->name, n->name) == 0 &&
+		    (n->usdt == NULL ||
+		     strcmp(o->usdt_provider, n->usdt->provider) == 0))
+			return i - 1;
+	}
+	return l->n;
+}
+
+static int add_new(struct listing *l, const struct named *n)
+{
+	size_t area = area_of(l, n->module), *first = &l->first[bucket_of(n)];
 	struct one *o = push(l);
 
 	if (o == NULL)
@@ -148,10 +179,23 @@ static int add_one(void *ctx, const struct named *n)
 		o->semaphore = n->usdt->semaphore;
 	}
 	fmt_text(o->name, sizeof o->name, "%s", n->name);
+	o->same = *first;
+	*first = l->n;
 	return plan_add(l->area[area].plan, n->site.addr, l->err);
 }
 
+static int add_one(void *ctx, const struct named *n)
+{
+	struct listing *l = ctx;
+	size_t i = find(l, n);
+
+	if (i == l->n && add_new(l, n) < 0)
+		return -1;
+	return l->each != NULL ? l->each(l->ctx, i) : 0;
+}
+
 int listing_add(struct listing *l, const struct description *d,
+		int (*each)(void *ctx, size_t probe), void *ctx,
 		struct hark_err *err)
 {
 	struct names_tour t = {.modules = l->modules,
@@ -160,6 +204,8 @@ int listing_add(struct listing *l, const struct description *d,
 			       .ctx = l};
 
 	l->provider = d->provider;
+	l->each = each;
+	l->ctx = ctx;
 	l->err = err;
 	return names_each(&t, d, err);
 }

@@ -16,8 +16,10 @@ int listing_new(struct modules *modules, int pid, struct listing **out,
 		struct hark_err *err);
 void listing_free(struct listing *l);
 
-/* Adds what a description names. */
+/* Adds what a description names, and calls each (or NULL) with the number of
+ * every probe that it names; one that several descriptions name is one. */
 int listing_add(struct listing *l, const struct description *d,
+		int (*each)(void *ctx, size_t probe), void *ctx,
 		struct hark_err *err);
 /* Adds the system calls that must be hooked (probe/hooks.h). */
 int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),

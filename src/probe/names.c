@@ -16,75 +16,63 @@
 
 /* -- Descriptions -- */
 
-/* The length of the description that a clause begins with. */
-static size_t description_len(const char *text)
-{
-	size_t len = strcspn(text, "{");
+enum { PATTERN_MAX = 1024 };
 
-	for (size_t i = 0; i < len; i++)
-		if (text[i] == '/' && i > 0 && isspace((uint8_t)text[i - 1]))
-			len = i;
-	while (len > 0 && isspace((uint8_t)text[len - 1]))
-		len--;
-	return len;
+/* pid$target is pid and a number by now; pid and pid* are the same. */
+static int check_process(const char *number, int pid, struct hark_err *err)
+{
+	char *end;
+	unsigned long n = strtoul(number, &end, 10);
+
+	if (*number == '\0' || strcmp(number, "*") == 0)
+		return 0;
+	if (n == (unsigned long)pid)
+		return 0;
+	return err_set(err, HARK_EINPUT, 0,
+		       "process %s is not the one that is probed: write "
+		       "$target for its number",
+		       number);
 }
 
-static int set_provider(struct description *d, const char *word,
+static int set_provider(struct description *d, const char *word, int pid,
 			struct hark_err *err)
 {
-	static const char *const words[][2] = {
-	    [PROVIDER_PID] = {"pid$target", "pid*"},
-	    [PROVIDER_PLT] = {"plt$target", "plt*"},
-	    [PROVIDER_USDT] = {"usdt$target", "usdt*"},
+	static const char *const words[] = {
+	    [PROVIDER_PID] = "pid",
+	    [PROVIDER_PLT] = "plt",
+	    [PROVIDER_USDT] = "usdt",
 	};
+	const char *rest;
 
 	if (*word == '\0')
 		return 0; /* any: pid */
-	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcmp(word, words[i][0]) == 0 ||
-		    strcmp(word, words[i][1]) == 0) {
-			d->provider = (enum provider)i;
-			return 0;
-		}
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t len = strlen(words[i]);
+
+		rest = word + len;
+		if (strncmp(word, words[i], len) != 0 ||
+		    (strspn(rest, "0123456789") != strlen(rest) &&
+		     strcmp(rest, "*") != 0))
+			continue;
+		d->provider = (enum provider)i;
+		return check_process(rest, pid, err);
+	}
 	return err_set(err, HARK_EINPUT, 0,
 		       "unknown provider '%s': there are pid$target, "
 		       "plt$target and usdt$target",
 		       word);
 }
 
-int description_parse(const char *text, struct description *out,
-		      struct hark_err *err)
+int description_of(const char *const part[4], int pid, struct description *out,
+		   struct hark_err *err)
 {
-	struct description d = {.module = "", .function = ""};
-	const char *field[4] = {"", "", "", ""};
-	size_t len;
-	unsigned n = 1;
+	struct description d = {
+	    .module = part[1], .function = part[2], .name = part[3]};
 
-	while (isspace((uint8_t)*text))
-		text++;
-	len = description_len(text);
-	if (len == 0 || len >= sizeof d.text)
-		return err_set(err, HARK_EINPUT, 0,
-			       len ? "the description is too long"
-				   : "a probe description is missing");
+	if (set_provider(&d, part[0], pid, err) < 0)
+		return -1;
 	*out = d;
-	memcpy(out->text, text, len);
-	out->text[len] = '\0';
-	field[0] = out->text;
-	for (char *c = out->text; *c != '\0'; c++) {
-		if (*c != ':')
-			continue;
-		if (n == 4)
-			return err_set(err, HARK_EINPUT, 0,
-				       "%.*s: more than four fields", (int)len,
-				       text);
-		*c = '\0';
-		field[n++] = c + 1;
-	}
-	out->name = field[n - 1];
-	out->function = n > 1 ? field[n - 2] : "";
-	out->module = n > 2 ? field[n - 3] : "";
-	return n < 4 ? 0 : set_provider(out, field[0], err);
+	return 0;
 }
 
 /* -- One function -- */
@@ -274,7 +262,7 @@ static int visit_usdt(void *ctx, const struct usdt *u)
 
 static int visit_module(struct tour *t)
 {
-	char linked[DESCRIPTION_MAX + 8];
+	char linked[PATTERN_MAX + 8];
 	const char *pattern = *t->d->function ? t->d->function : NULL;
 	size_t before = t->functions;
 	int rc;
@@ -311,30 +299,37 @@ struct similar {
 	unsigned distance[SIMILAR], n;
 };
 
-/* How many letters must change to make one of the other. */
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* How many letters must change to make one of the other; two that have changed
+ * their places are one. */
 static unsigned distance(const char *a, const char *b)
 {
-	unsigned row[WORD_MAX + 1], last, above;
-	size_t n = strlen(b);
+	unsigned rows[3][WORD_MAX + 1];
+	size_t n = strlen(b), m = strlen(a);
 
-	if (n > WORD_MAX || strlen(a) > WORD_MAX)
+	if (n > WORD_MAX || m > WORD_MAX)
 		return UINT32_MAX;
 	for (unsigned k = 0; k <= n; k++)
-		row[k] = k;
-	for (unsigned i = 0; a[i] != '\0'; i++) {
-		last = i;
-		row[0] = i + 1;
-		for (unsigned k = 0; k < n; k++) {
-			unsigned best = last + (a[i] != b[k]);
+		rows[0][k] = k;
+	for (unsigned i = 1; i <= m; i++) {
+		unsigned *row = rows[i % 3], *up = rows[(i + 2) % 3];
+		const unsigned *upper = rows[(i + 1) % 3];
 
-			above = row[k + 1];
-			best = best < above + 1 ? best : above + 1;
-			best = best < row[k] + 1 ? best : row[k] + 1;
-			last = above;
-			row[k + 1] = best;
+		row[0] = i;
+		for (unsigned k = 1; k <= n; k++) {
+			row[k] = least(up[k], row[k - 1]) + 1;
+			row[k] =
+			    least(row[k], up[k - 1] + (a[i - 1] != b[k - 1]));
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] &&
+			    a[i - 2] == b[k - 1])
+				row[k] = least(row[k], upper[k - 2] + 1);
 		}
 	}
-	return row[n];
+	return rows[m % 3][n];
 }
 
 static int consider(void *ctx, const struct symbol *y)

@@ -14,8 +14,8 @@
  *						there; MODULE may be its
  *						provider; - in NAME is __
  *
- * Fields may be patterns of * ? []; an empty one is any; leading ones may be
- * left out. A name left empty is entry and return. Hosted. */
+ * Fields may be patterns of * ? []; an empty one is any. A name left empty is
+ * entry and return. Hosted. */
 #ifndef PROBE_NAMES_H
 #define PROBE_NAMES_H
 
@@ -26,18 +26,15 @@
 
 enum provider { PROVIDER_PID, PROVIDER_PLT, PROVIDER_USDT };
 
-enum { DESCRIPTION_MAX = 1024 };
-
 struct description {
 	enum provider provider;
-	/* In .text; "" is any. */
-	const char *module, *function, *name;
-	char text[DESCRIPTION_MAX];
+	const char *module, *function, *name; /* borrowed; "" is any */
 };
 
-/* Of text up to its first '{', '/' behind a blank, or its end. */
-int description_parse(const char *text, struct description *out,
-		      struct hark_err *err);
+/* Of the four parts that a script has (script/), $target replaced already:
+ * what follows the provider is the number of the process, *, or nothing. */
+int description_of(const char *const part[4], int pid, struct description *out,
+		   struct hark_err *err);
 
 /* One instruction that a description names. */
 struct named {

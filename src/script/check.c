@@ -481,10 +481,59 @@ static bool has_address(const struct node *n)
 	return n->is == IS_MEMBER;
 }
 
+/* A variable that is assigned for the first time. */
+static void create(struct check *c, struct node *place, struct node *name,
+		   const struct script_type *type)
+{
+	struct variable v = {.name = name->name, .scope = scope_of(name)};
+	struct variable *new;
+
+	v.type = *type;
+	if (type->stars == 0 && type->kind == SCRIPT_INT)
+		v.type = int_type(8, type->is_signed);
+	if (type->stars == 0 && type->kind == SCRIPT_NAME)
+		v.type = int_type(8, false);
+	if (place->kind == NODE_INDEX) {
+		if (!check_keys(c, place))
+			return;
+		for (struct node *k = place->list; k != NULL; k = k->next)
+			v.key[v.n_keys++] = k->type;
+	}
+	new = vec_push(&c->s->variables, &c->s->heap);
+	if (new == NULL)
+		c->s->no_memory = c->s->is_over = true;
+	else
+		*new = v;
+}
+
+static void declare_by_use(struct check *c, struct node *place,
+			   const struct script_type *type)
+{
+	struct node *name = place;
+	unsigned number;
+
+	if (place->kind == NODE_INDEX)
+		name = place->kid[0];
+	if (name->kind != NODE_NAME && name->kind != NODE_SELF &&
+	    name->kind != NODE_THIS)
+		return;
+	if (variable_find(c->s, scope_of(name), name->name) != NULL)
+		return;
+	if (name->kind == NODE_NAME &&
+	    (word_find(name->name, &number) != WORD_NONE ||
+	     strncmp(name->name, "arg", 3) == 0 ||
+	     strcmp(name->name, "uregs") == 0))
+		return;
+	if (check_is_text(type) || check_is_number(type))
+		create(c, place, name, type);
+}
+
 static void check_step(struct check *c, struct node *n)
 {
+	struct script_type number = int_type(8, true);
 	struct node *v = n->kid[0];
 
+	declare_by_use(c, v, &number);
 	check_expr(c, v);
 	n->type = v->type;
 	if (is_unknown(&v->type))
@@ -631,53 +680,6 @@ static bool fits(const struct variable *v, const struct node *value)
 	return check_is_number(&v->type) && check_is_number(&value->type);
 }
 
-/* A variable that is assigned for the first time. */
-static void create(struct check *c, struct node *place, struct node *name,
-		   const struct script_type *type)
-{
-	struct variable v = {.name = name->name, .scope = scope_of(name)};
-	struct variable *new;
-
-	v.type = *type;
-	if (type->stars == 0 && type->kind == SCRIPT_INT)
-		v.type = int_type(8, type->is_signed);
-	if (type->stars == 0 && type->kind == SCRIPT_NAME)
-		v.type = int_type(8, false);
-	if (place->kind == NODE_INDEX) {
-		if (!check_keys(c, place))
-			return;
-		for (struct node *k = place->list; k != NULL; k = k->next)
-			v.key[v.n_keys++] = k->type;
-	}
-	new = vec_push(&c->s->variables, &c->s->heap);
-	if (new == NULL)
-		c->s->no_memory = c->s->is_over = true;
-	else
-		*new = v;
-}
-
-static void declare_by_use(struct check *c, struct node *n)
-{
-	struct node *place = n->kid[0], *name = place;
-	const struct script_type *type = &n->kid[1]->type;
-	unsigned number;
-
-	if (place->kind == NODE_INDEX)
-		name = place->kid[0];
-	if (name->kind != NODE_NAME && name->kind != NODE_SELF &&
-	    name->kind != NODE_THIS)
-		return;
-	if (variable_find(c->s, scope_of(name), name->name) != NULL)
-		return;
-	if (name->kind == NODE_NAME &&
-	    (word_find(name->name, &number) != WORD_NONE ||
-	     strncmp(name->name, "arg", 3) == 0 ||
-	     strcmp(name->name, "uregs") == 0))
-		return;
-	if (check_is_text(type) || check_is_number(type))
-		create(c, place, name, type);
-}
-
 static void check_assign(struct check *c, struct node *n)
 {
 	struct node *to = n->kid[0], *value = n->kid[1];
@@ -688,7 +690,7 @@ static void check_assign(struct check *c, struct node *n)
 		return;
 	/* 0 may be "no text": whoever assigns more says what it is. */
 	if (c->s->zeros_count || n->op != '=' || !is_zero(value))
-		declare_by_use(c, n);
+		declare_by_use(c, to, &value->type);
 	check_expr(c, to);
 	if (is_unknown(&to->type))
 		return;

@@ -422,7 +422,7 @@ static void pack(struct gen *g)
 	TABLES(T)
 #undef T
 	if (size > PROBE_PROGRAM_MAX) {
-		mistake(g->s, SCRIPT_TOO_LARGE, (struct place){1, 1},
+		mistake(g->s, SCRIPT_TOO_LARGE, (struct place){1, 1, 0},
 			"the script has more than %u bytes of code",
 			PROBE_PROGRAM_MAX);
 		return;

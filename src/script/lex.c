@@ -62,7 +62,7 @@ static void add_option(struct lexer *l, struct place at, char *text)
 		l->s->no_memory = l->s->is_over = true;
 		return;
 	}
-	*o = (struct script_option){.line = at.line};
+	*o = (struct script_option){.source = at.source, .line = at.line};
 	o->name = script_text(l->s, text, strlen(text));
 	if (equals != NULL)
 		o->value = script_text(l->s, equals + 1, strlen(equals + 1));
@@ -382,6 +382,19 @@ static bool in_description(int c)
 	       c != ';' && c != '"' && c != '\'';
 }
 
+/* A '/' may begin a predicate, or be part of a path: then a ':' ends it, with
+ * nothing in between that paths do not have. */
+static bool is_path(const struct lexer *l)
+{
+	size_t i = 0;
+	int c;
+
+	while ((c = peek(l, i)) > 0 &&
+	       (isalnum(c) || strchr("/_.+-*?[]@~$", c) != NULL))
+		i++;
+	return peek(l, 0) == '/' && c == ':';
+}
+
 const char *lex_description(struct lexer *l, struct place *place)
 {
 	char text[512];
@@ -389,7 +402,8 @@ const char *lex_description(struct lexer *l, struct place *place)
 
 	skip_space(l);
 	*place = l->place;
-	while (in_description(peek(l, 0)) && n < sizeof text - 1) {
+	while ((in_description(peek(l, 0)) || is_path(l)) &&
+	       n < sizeof text - 1) {
 		const char *value;
 		bool is_text;
 

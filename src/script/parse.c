@@ -121,7 +121,7 @@ static void skip_body(struct parser *p)
 	}
 }
 
-static bool period_of(const char *text, uint64_t *out)
+bool script_period(const char *text, uint64_t *out)
 {
 	static const struct {
 		const char *unit;
@@ -176,7 +176,7 @@ static void describe_when(struct parser *p, struct description *d)
 	if (d->part[0][0] != '\0' && strcmp(d->part[0], "profile") != 0)
 		return;
 	d->when = is_tick ? PROBE_AT_TICK : PROBE_AT_PROFILE;
-	if (!period_of(dash + 1, &d->period_ns))
+	if (!script_period(dash + 1, &d->period_ns))
 		mistake(p->s, SCRIPT_PERIOD, d->place,
 			"'%s' is no rate: write tick-N with ns, us, ms, s, m, "
 			"h, d or hz",
@@ -395,37 +395,52 @@ static void skip_statement(struct parser *p)
 	while (p->token.kind != TOKEN_END && !parse_is_op(p, ';'));
 }
 
-void script_parse(struct script *s, const char *text, size_t len)
+/* One text; its clauses go to *tail. */
+static struct clause **parse_source(struct parser *p, struct clause **tail)
+{
+	struct script *s = p->s;
+
+	while (!s->is_over && !lex_is_end(&p->lexer)) {
+		if (is_foreign(p)) {
+			skip_statement(p);
+			continue;
+		}
+		if (begins_declaration(p)) {
+			parse_declaration(p);
+			if (p->is_lost)
+				skip_statement(p);
+			continue;
+		}
+		if (*p->lexer.at == ';') {
+			lex_next(&p->lexer, &p->token);
+			continue;
+		}
+		*tail = parse_clause(p);
+		if (*tail == NULL)
+			return tail;
+		if (!p->is_lost && p->token.kind != TOKEN_END &&
+		    !parse_is_op(p, ';'))
+			parse_clause_body(p, *tail);
+		if (p->is_lost)
+			skip_body(p);
+		tail = &(*tail)->next;
+	}
+	return tail;
+}
+
+void script_parse(struct script *s, size_t n_sources)
 {
 	struct parser p = {.s = s};
 	struct clause **tail = &s->clauses;
 
-	p.lexer = (struct lexer){.s = s, .at = text, .end = text + len};
-	p.lexer.place = (struct place){1, 1};
-	while (!s->is_over && !lex_is_end(&p.lexer)) {
-		if (is_foreign(&p)) {
-			skip_statement(&p);
-			continue;
-		}
-		if (begins_declaration(&p)) {
-			parse_declaration(&p);
-			if (p.is_lost)
-				skip_statement(&p);
-			continue;
-		}
-		if (*p.lexer.at == ';') {
-			lex_next(&p.lexer, &p.token);
-			continue;
-		}
-		*tail = parse_clause(&p);
-		if (*tail == NULL)
-			return;
-		if (!p.is_lost && p.token.kind != TOKEN_END &&
-		    !parse_is_op(&p, ';'))
-			parse_clause_body(&p, *tail);
-		if (p.is_lost)
-			skip_body(&p);
-		tail = &(*tail)->next;
+	for (size_t i = 0; i < n_sources && !s->is_over; i++) {
+		const struct script_source *from = &s->sources[i];
+
+		p = (struct parser){.s = s};
+		p.lexer = (struct lexer){
+		    .s = s, .at = from->text, .end = from->text + from->len};
+		p.lexer.place = (struct place){1, 1, (unsigned)i};
+		tail = parse_source(&p, tail);
 	}
 	if (s->clauses == NULL && s->mistakes.n == 0)
 		mistake(s, SCRIPT_EMPTY, p.lexer.place,

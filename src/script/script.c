@@ -43,7 +43,8 @@ const char *script_text(struct script *s, const char *text, size_t len)
 static bool is_told(const struct script *s, struct place at)
 {
 	for (size_t i = 0; i < s->mistakes.n; i++)
-		if (s->mistakes.at[i].line == at.line &&
+		if (s->mistakes.at[i].source == at.source &&
+		    s->mistakes.at[i].line == at.line &&
 		    s->mistakes.at[i].column == at.column)
 			return true;
 	return false;
@@ -67,7 +68,8 @@ void mistake(struct script *s, enum script_tag tag, struct place at,
 		s->no_memory = s->is_over = true;
 		return;
 	}
-	*m = (struct script_mistake){.line = at.line, .column = at.column};
+	*m = (struct script_mistake){
+	    .source = at.source, .line = at.line, .column = at.column};
 	m->tag = tag;
 	m->text = script_text(s, text, strlen(text));
 	if (s->mistakes.n == MISTAKES_MAX)
@@ -88,7 +90,7 @@ const char *script_tag_name(enum script_tag tag)
 int script_say(const struct script *s, const struct script_mistake *m,
 	       char *out, size_t size)
 {
-	const char *file = s->settings.file;
+	const char *file = s->sources[m->source].file;
 
 	return snprintf(out, size, "%s:%u:%u: [%s] %s",
 			file != NULL ? file : "-n", m->line, m->column,
@@ -99,32 +101,46 @@ static int by_place(const void *a, const void *b)
 {
 	const struct script_mistake *x = a, *y = b;
 
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
 	if (x->line != y->line)
 		return x->line < y->line ? -1 : 1;
 	return x->column < y->column ? -1 : x->column > y->column;
 }
 
-struct script *script_compile(const char *text, size_t len,
-			      const struct script_settings *settings,
-			      struct hark_err *err)
+static void settle(struct script_settings *s)
+{
+	if (s->string_size == 0)
+		s->string_size = DEFAULT_STRING;
+	if (s->stack_frames == 0)
+		s->stack_frames = DEFAULT_FRAMES;
+	s->string_size = (s->string_size + 7) & ~7U;
+	if (s->string_size < PROBE_STRING_MIN)
+		s->string_size = PROBE_STRING_MIN;
+	if (s->string_size > PROBE_STRING_MAX)
+		s->string_size = PROBE_STRING_MAX;
+}
+
+static struct script *script_new(const struct script_settings *settings)
 {
 	struct script *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
-		goto no_memory;
+		return NULL;
 	s->heap.resize = resize;
 	arena_init(&s->arena, &s->heap);
 	s->settings = *settings;
-	if (s->settings.string_size == 0)
-		s->settings.string_size = DEFAULT_STRING;
-	if (s->settings.stack_frames == 0)
-		s->settings.stack_frames = DEFAULT_FRAMES;
-	s->settings.string_size = (s->settings.string_size + 7) & ~7U;
-	if (s->settings.string_size < PROBE_STRING_MIN)
-		s->settings.string_size = PROBE_STRING_MIN;
-	if (s->settings.string_size > PROBE_STRING_MAX)
-		s->settings.string_size = PROBE_STRING_MAX;
-	script_parse(s, text, len);
+	settle(&s->settings);
+	return s;
+}
+
+/* s may be NULL; it is returned, or freed. */
+static struct script *compile(struct script *s, size_t n_sources,
+			      struct hark_err *err)
+{
+	if (s == NULL)
+		goto no_memory;
+	script_parse(s, n_sources);
 	if (!s->is_over)
 		script_check(s);
 	if (!s->is_over && s->mistakes.n == 0)
@@ -138,6 +154,30 @@ no_memory:
 	script_free(s);
 	err_set(err, HARK_ENOMEM, 0, "a probe script: out of memory");
 	return NULL;
+}
+
+struct script *script_compile_all(const struct script_source *sources, size_t n,
+				  const struct script_settings *settings,
+				  struct hark_err *err)
+{
+	struct script *s = script_new(settings);
+
+	if (s != NULL)
+		s->sources = sources;
+	return compile(s, n, err);
+}
+
+struct script *script_compile(const char *text, size_t len,
+			      const struct script_settings *settings,
+			      struct hark_err *err)
+{
+	struct script *s = script_new(settings);
+
+	if (s != NULL) {
+		s->only = (struct script_source){settings->file, text, len};
+		s->sources = &s->only;
+	}
+	return compile(s, 1, err);
 }
 
 void script_free(struct script *s)

@@ -20,6 +20,7 @@ enum script_tag {
 };
 
 struct script_mistake {
+	unsigned source;       /* which of the texts, from 0 */
 	unsigned line, column; /* from 1; columns are bytes */
 	enum script_tag tag;
 	const char *text; /* owned by the script */
@@ -71,6 +72,13 @@ struct script_types {
 
 /* -- Compiling -- */
 
+/* One of the texts that a script consists of. */
+struct script_source {
+	const char *file; /* for messages; NULL: it came with -n */
+	const char *text; /* borrowed */
+	size_t len;
+};
+
 struct script_settings {
 	const char *file;	 /* for messages; "-n" has none */
 	const char *target;	 /* $target, as text; NULL: not known */
@@ -88,6 +96,11 @@ struct script;
 struct script *script_compile(const char *text, size_t len,
 			      const struct script_settings *settings,
 			      struct hark_err *err);
+/* The same of several texts, in their order; a clause does not go on from one
+ * to the next. The file of each is its own; they stay as long as the script. */
+struct script *script_compile_all(const struct script_source *sources, size_t n,
+				  const struct script_settings *settings,
+				  struct hark_err *err);
 void script_free(struct script *s);
 
 const struct script_mistake *script_mistakes(const struct script *s, size_t *n);
@@ -101,8 +114,11 @@ const struct probe_program *script_program(const struct script *s);
 /* #pragma D option name[=value], in their order. */
 struct script_option {
 	const char *name, *value; /* value is NULL for a flag */
-	unsigned line;
+	unsigned source, line;
 };
 const struct script_option *script_options(const struct script *s, size_t *n);
+
+/* "10hz", "10" (the same), "100ms", "2s", as in tick-N; false: it is none. */
+bool script_period(const char *text, uint64_t *out);
 
 #endif

@@ -21,6 +21,7 @@ enum {
 
 struct place {
 	unsigned line, column;
+	unsigned source;
 };
 
 /* -- Tokens -- */
@@ -156,6 +157,8 @@ struct script {
 	struct heap heap;
 	struct arena arena;
 	struct script_settings settings;
+	const struct script_source *sources; /* borrowed */
+	struct script_source only;	     /* the one of script_compile() */
 	bool is_over, no_memory;
 	bool is_quiet;	  /* mistakes are found again later */
 	bool zeros_count; /* x = 0 makes x a number */
@@ -182,8 +185,8 @@ void mistake(struct script *s, enum script_tag tag, struct place at,
 void *script_take(struct script *s, size_t len);
 const char *script_text(struct script *s, const char *text, size_t len);
 
-/* Each returns 0; mistakes are in the script. */
-void script_parse(struct script *s, const char *text, size_t len);
+/* Mistakes are in the script. */
+void script_parse(struct script *s, size_t n_sources);
 void script_check(struct script *s);
 void script_generate(struct script *s);
 

@@ -84,15 +84,17 @@ START_TEST(options_are_written_in_one_manner)
 END_TEST
 
 /* Shells and roff take them as they are; paragraphs and examples only roff,
- * which knows no $. */
+ * which knows no $; and what is only in man pages is escaped there. */
 START_TEST(texts_are_plain)
 {
 	const struct cli_row *r = table_tool();
 
 	for (; r->kind != CLI_END; r++) {
-		const char *odd = r->kind == CLI_TEXT || r->kind == CLI_EXAMPLE
-				      ? "\\`\""
-				      : "\\`$\"";
+		bool is_manual = r->kind >= CLI_SECTION;
+		const char *odd =
+		    is_manual					    ? ""
+		    : r->kind == CLI_TEXT || r->kind == CLI_EXAMPLE ? "\\`\""
+								    : "\\`$\"";
 
 		for (const char *t = r->text; t != NULL && *t != '\0'; t++) {
 			ck_assert_int_ge(*t, ' ');

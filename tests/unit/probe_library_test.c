@@ -213,7 +213,8 @@ START_TEST(every_entry_and_return_of_a_library_at_once)
 	struct sigaction a = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
 	char home[256], probed[256];
 	struct hark_err err = {0};
-	struct description d;
+	struct description d = {
+	    .module = "libsqlite3", .function = "", .name = ""};
 	struct modules *m;
 	struct image *im;
 	struct probe p;
@@ -225,8 +226,9 @@ START_TEST(every_entry_and_return_of_a_library_at_once)
 	ck_assert_int_eq(0, image_new(&im, &err));
 	ck_assert_int_eq(0, modules_of_pid(im, getpid(), &m, &err));
 	ck_assert_int_eq(0, listing_new(m, getpid(), &list, &err));
-	ck_assert_int_eq(0, description_parse("libsqlite3::", &d, &err));
-	ck_assert_msg(listing_add(list, &d, &err) == 0, "%s", err.text);
+
+	ck_assert_msg(listing_add(list, &d, NULL, NULL, &err) == 0, "%s",
+		      err.text);
 	ck_assert_msg(listing_make(list, &err) == 0, "%s", err.text);
 	listing_get(list, 0, &p);
 	bias = p.module->bias;

@@ -7,40 +7,71 @@
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(leading_fields_may_be_left_out)
+/* Four parts, with bars between them. */
+static int describe(const char *text, struct description *out,
+		    struct hark_err *err)
+{
+	static char parts[4][64];
+	const char *part[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		size_t len = strcspn(text, ":");
+
+		memcpy(parts[i], text, len);
+		parts[i][len] = '\0';
+		part[i] = parts[i];
+		text += len + (text[len] == ':');
+	}
+	return description_of(part, 4711, out, err);
+}
+
+static void provider_is(const char *word, int provider)
 {
 	struct hark_err err;
 	struct description d;
 
-	ck_assert_int_eq(
-	    0, description_parse("plt$target:libc:free:entry", &d, &err));
-	ck_assert_int_eq(PROVIDER_PLT, d.provider);
+	ck_assert_int_eq(0, describe(word, &d, &err));
+	ck_assert_int_eq(provider, d.provider);
 	ck_assert_str_eq("libc", d.module);
-	ck_assert_int_eq(
-	    0, description_parse(" free:entry {@=count();}", &d, &err));
-	ck_assert_int_eq(PROVIDER_PID, d.provider);
-	ck_assert_str_eq("", d.module);
 	ck_assert_str_eq("free", d.function);
 	ck_assert_str_eq("entry", d.name);
-	ck_assert_int_eq(
-	    0, description_parse("/bin/ls:main:return /arg1/ {}", &d, &err));
-	ck_assert_str_eq("/bin/ls", d.module);
-	ck_assert_str_eq("return", d.name);
+}
+
+START_TEST(a_provider_is_a_word_and_the_process)
+{
+	provider_is("pid4711:libc:free:entry", PROVIDER_PID);
+	provider_is("pid:libc:free:entry", PROVIDER_PID);
+	provider_is("pid*:libc:free:entry", PROVIDER_PID);
+	provider_is(":libc:free:entry", PROVIDER_PID);
+	provider_is("plt4711:libc:free:entry", PROVIDER_PLT);
+	provider_is("usdt4711:libc:free:entry", PROVIDER_USDT);
+	provider_is("usdt*:libc:free:entry", PROVIDER_USDT);
 }
 END_TEST
 
-START_TEST(bad_descriptions_are_refused)
+static void is_refused(const char *text, const char *why)
 {
 	struct hark_err err;
 	struct description d;
 
-	ck_assert_int_eq(-1, description_parse("", &d, &err));
-	ck_assert_int_eq(-1, description_parse("  { }", &d, &err));
-	ck_assert_int_eq(-1, description_parse("a:b:c:d:e", &d, &err));
-	ck_assert_int_eq(-1, description_parse("syscall:a:b:c", &d, &err));
-	ck_assert_str_eq("unknown provider 'syscall': there are pid$target, "
-			 "plt$target and usdt$target",
-			 err.text);
+	ck_assert_int_eq(-1, describe(text, &d, &err));
+	ck_assert_str_eq(why, err.text);
+}
+
+START_TEST(bad_providers_are_refused)
+{
+	is_refused("syscall:a:b:c",
+		   "unknown provider 'syscall': there are pid$target, "
+		   "plt$target and usdt$target");
+	is_refused("pids:a:b:c",
+		   "unknown provider 'pids': there are pid$target, "
+		   "plt$target and usdt$target");
+	is_refused("pid12x:a:b:c",
+		   "unknown provider 'pid12x': there are pid$target, "
+		   "plt$target and usdt$target");
+	is_refused("pid4712:a:b:c",
+		   "process 4712 is not the one that is probed: write $target "
+		   "for its number");
 }
 END_TEST
 
@@ -196,9 +227,10 @@ static double share_of(struct modules *m, const char *what)
 	struct listing *l;
 	struct probe p;
 
-	ck_assert_int_eq(0, description_parse(what, &d, &err));
+	ck_assert_int_eq(0, describe(what, &d, &err));
 	ck_assert_int_eq(0, listing_new(m, getpid(), &l, &err));
-	ck_assert_msg(listing_add(l, &d, &err) == 0, "%s", err.text);
+	ck_assert_msg(listing_add(l, &d, NULL, NULL, &err) == 0, "%s",
+		      err.text);
 	ck_assert_msg(listing_make(l, &err) == 0, "%s", err.text);
 	all = listing_count(l);
 	for (size_t i = 0; i < all; i++) {
@@ -217,8 +249,8 @@ START_TEST(nearly_all_of_a_library_takes_a_jump)
 
 	ck_assert_int_eq(0, image_new(&im, &err));
 	ck_assert_int_eq(0, modules_of_pid(im, getpid(), &m, &err));
-	ck_assert_double_ge(share_of(m, "libc:*:entry"), 0.97);
-	ck_assert_double_ge(share_of(m, "libc:*:return"), 0.97);
+	ck_assert_double_ge(share_of(m, ":libc:*:entry"), 0.97);
+	ck_assert_double_ge(share_of(m, ":libc:*:return"), 0.97);
 	modules_free(m);
 	image_free(im);
 }
@@ -229,8 +261,8 @@ Suite *probe_names_suite(void)
 	Suite *s = suite_create("probe_names");
 	TCase *t = tcase_create("names");
 
-	tcase_add_test(t, leading_fields_may_be_left_out);
-	tcase_add_test(t, bad_descriptions_are_refused);
+	tcase_add_test(t, a_provider_is_a_word_and_the_process);
+	tcase_add_test(t, bad_providers_are_refused);
 	tcase_add_test(t, data_in_the_text_is_no_code);
 	tcase_add_test(t, what_is_behind_a_prefix_is_part_of_it);
 	tcase_add_test(t, beyond_a_jump_table_nothing_is_believed);

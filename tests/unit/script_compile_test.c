@@ -317,6 +317,16 @@ START_TEST(deep_nesting_ends)
 END_TEST
 
 /* A script without memory is no script; and nothing else happens. */
+START_TEST(a_step_declares_a_number)
+{
+	is_right(
+	    "BEGIN { x++; --self->y; a[1, \"k\"]++; trace(x + a[2, \"\"]); "
+	    "} END /self->y/ { x += 2; }");
+	is_wrong("BEGIN { arg0++; }", "1:13", "READ_ONLY");
+	is_wrong("BEGIN { x = \"t\"; x++; }", "1:19", "OP_TYPE");
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail)
 {
 	static const char *const texts[] = {
@@ -357,6 +367,7 @@ Suite *script_compile_suite(void)
 	CASES(C)
 #undef C
 	tcase_add_test(t, every_tag_has_a_test);
+	tcase_add_test(t, a_step_declares_a_number);
 	tcase_add_test(t, the_one_liners_are_right);
 	tcase_add_test(t, a_division_does_not_end_a_predicate);
 	tcase_add_test(t, several_mistakes_are_told_in_their_order);

@@ -1,0 +1,38 @@
+/* probe/draft.h - a script and a process, before anything is touched.
+ *
+ * Which modules the process has, the script compiled for it, the probes that
+ * its clauses mean and the form of each: what `hark probe -l` shows, and what
+ * a session begins with. Hosted. */
+#ifndef PROBE_DRAFT_H
+#define PROBE_DRAFT_H
+
+#include "probe/compile.h"
+#include "probe/listing.h"
+#include "probe/match.h"
+#include "probe/naming.h"
+#include "probe/types.h"
+#include "probe/unbound.h"
+
+/* All owned. Empty is all zero. */
+struct draft {
+	struct modules *modules;
+	struct types *types;
+	struct script *script;
+	const struct probe_program *program; /* the script's */
+	struct unbound *unbound;
+	struct listing *listing; /* made */
+	struct match *match;
+	struct naming *naming;
+};
+
+/* Of a process that does not change meanwhile, or will be compared again. To
+ * be inserted it needs hooks, too. */
+int draft_init(struct draft *d, struct image *im, int pid,
+	       const struct compile *script, const struct options *options,
+	       bool with_hooks, struct hark_err *err);
+void draft_fini(struct draft *d);
+
+/* Does a clause read memory that may not be there? */
+bool draft_reads(const struct draft *d);
+
+#endif

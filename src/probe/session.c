@@ -1,0 +1,710 @@
+/* probe/session.c - how the parts of hark probe come together.
+ *
+ * A program that hark starts is held while all is planned. A process that runs
+ * already is looked at while it runs, so that it is stopped for the insertion
+ * alone; if its modules have changed meanwhile, or the plan does not fit any
+ * more, it is planned once more, with all threads stopped. */
+#include "probe/session.h"
+
+#include "base/fmt.h"
+#include "outside/attach.h"
+#include "outside/hold.h"
+#include "outside/proc.h"
+#include "outside/refuse.h"
+#include "outside/tracee.h"
+#include "probe/board.h"
+#include "probe/clock.h"
+#include "probe/collect.h"
+#include "probe/draft.h"
+#include "probe/insert.h"
+#include "probe/output.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	LEAVING_S = 10,
+	FAULTS_TOLD = 10,
+	MUCH = 1 << 18,
+	GLANCE_NS = 5000000, /* somebody may wait for hark */
+};
+
+struct session {
+	struct session_plan p;
+	pid_t pid;
+	int pidfd;	     /* owned */
+	struct image *image; /* owned */
+	struct draft draft;
+	struct clock_look clock; /* a first look */
+	struct door door;	 /* while is_held */
+	bool is_held, is_gone;
+	struct insertion *insertion; /* owned */
+	struct board *board;	     /* owned */
+	struct output *output;	     /* owned */
+	struct output_site *sites;   /* owned; n_sites */
+	size_t n_sites;
+	struct board_record *faults; /* owned: ERROR is still to run for them */
+	size_t n_faults, fault_room, faults_told;
+	size_t refused;
+	bool is_busy; /* much came with the last step */
+};
+
+static void note(const struct session *s, bool is_error, const char *text)
+{
+	s->p.note(s->p.ctx, is_error, text);
+}
+
+/* -- Insertion -- */
+
+static int make_draft(struct session *s, struct hark_err *err)
+{
+	struct draft *d = &s->draft;
+
+	draft_fini(d);
+	if (draft_init(d, s->image, s->pid, s->p.script, s->p.options, true,
+		       err) < 0)
+		return -1;
+	return match_check(d->match, d->listing, &s->refused, err);
+}
+
+/* Through the door; the process stays held. */
+static int insert(struct session *s, struct hark_err *err)
+{
+	struct draft *p = &s->draft;
+	struct insert_plan plan = {
+	    .modules = p->modules,
+	    .listing = p->listing,
+	    .program = p->program,
+	    .clauses = match_clauses,
+	    .ctx = p->match,
+	    .flags = (s->p.follows ? COLLECT_FOLLOWS : 0) |
+		     (draft_reads(p) ? COLLECT_GUARDS : 0),
+	    .free_sites = unbound_texts(p->unbound),
+	    .n_free_sites = unbound_count(p->unbound),
+	    .inner_pid = proc_inner_id(s->pid, s->pid),
+	};
+
+	clock_calibrate(&s->clock, &plan.clock);
+
+	options_geometry(s->p.options, &plan.geometry);
+	plan.geometry.max_sites =
+	    (uint32_t)(listing_count(p->listing) + plan.n_free_sites);
+	return insert_open(&s->door, &plan, &s->insertion, err);
+}
+
+/* Lets go of a held process. */
+static void let_go(struct session *s)
+{
+	if (!s->is_held)
+		return;
+	s->is_held = false;
+	attach_close(&s->door);
+}
+
+/* A program that is held at its entry becomes a door. */
+static int hold_by_door(struct session *s, struct hark_err *err)
+{
+	door_init(&s->door, s->pid);
+	if (door_add(&s->door, s->pid, err) < 0) {
+		door_fini(&s->door);
+		return -1;
+	}
+	s->is_held = true;
+	return refuse_executed(s->pid, &s->door.threads[0].seen, err);
+}
+
+static int enter_started(struct session *s, struct hark_err *err)
+{
+	if (make_draft(s, err) < 0 || hold_by_door(s, err) < 0)
+		return -1;
+	return insert(s, err);
+}
+
+static int stop_all(struct session *s, struct hark_err *err)
+{
+	if (attach_open(&s->door, s->pid, err) < 0)
+		return -1;
+	s->is_held = true;
+	return 0;
+}
+
+static int enter_running(struct session *s, struct hark_err *err)
+{
+	struct hark_err first;
+
+	if (refuse_process(s->pid, err) < 0 || make_draft(s, err) < 0 ||
+	    stop_all(s, err) < 0)
+		return -1;
+	if (naming_is_fresh(s->draft.naming) && insert(s, &first) == 0)
+		return 0;
+	/* It has changed since: once more, as it stands. */
+	return make_draft(s, err) < 0 ? -1 : insert(s, err);
+}
+
+/* -- What the records need -- */
+
+static enum flow_kind flow_of(const struct probe *p)
+{
+	if (p->kind == SITE_ENTRY)
+		return FLOW_ENTRY;
+	return p->kind == SITE_INSIDE ? FLOW_OTHER : FLOW_RETURN;
+}
+
+static int name_sites(struct session *s, struct hark_err *err)
+{
+	size_t n_free = unbound_count(s->draft.unbound);
+	const char *const(*texts)[4] = unbound_texts(s->draft.unbound);
+	struct probe p;
+
+	s->n_sites = n_free + listing_count(s->draft.listing);
+	s->sites = calloc(s->n_sites + 1, sizeof *s->sites);
+	if (s->sites == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < s->n_sites; i++)
+		s->sites[i] = (struct output_site){"?", "?", FLOW_OTHER};
+	for (size_t i = 0; i < n_free; i++)
+		s->sites[i] =
+		    (struct output_site){texts[i][2], texts[i][3], FLOW_OTHER};
+	for (size_t i = 0; i < listing_count(s->draft.listing); i++) {
+		uint32_t site = insert_site(s->insertion, i);
+
+		if (site >= s->n_sites)
+			continue;
+		listing_get(s->draft.listing, i, &p);
+		s->sites[site] =
+		    (struct output_site){p.pretty, p.name, flow_of(&p)};
+	}
+	return 0;
+}
+
+/* -- Clauses that hark runs -- */
+
+static bool read_target(void *ctx, uint64_t addr, void *out, uint32_t len)
+{
+	const struct session *s = ctx;
+	struct iovec to = {out, len},
+		     from = {(void *)(uintptr_t)addr, len}; // NOLINT
+
+	return process_vm_readv(s->pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+}
+
+static const struct collect_site *site_of(const struct session *s,
+					  uint32_t number)
+{
+	const struct collect_plan *plan = insert_shared_plan(s->insertion);
+	const struct collect_index *index = collect_index(plan);
+	const struct collect_site *all = collect_at(plan, index->sites.offset);
+
+	for (uint64_t i = 0; i < index->sites.n; i++)
+		if (all[i].number == number)
+			return &all[i];
+	return NULL;
+}
+
+static void run_clause(struct session *s, uint32_t site, uint32_t clause,
+		       bool goes_on, const struct board_record *fault)
+{
+	struct collect_outside o = {
+	    .plan = insert_shared_plan(s->insertion),
+	    .board = insert_board(s->insertion),
+	    .area = board_area(s->board),
+	    .site = site_of(s, site),
+	    .goes_on = goes_on,
+	    .pid = (uint32_t)s->pid,
+	    .read = read_target,
+	    .ctx = s,
+	};
+
+	if (fault != NULL)
+		memcpy(o.args + 1, fault->fault, sizeof fault->fault);
+	if (o.site == NULL)
+		return;
+	collect_run(&o, clause);
+	if (o.wants_stop)
+		kill(s->pid, SIGSTOP);
+	if (o.wants_signal != 0)
+		kill(s->pid, (int)o.wants_signal);
+}
+
+static int run_unbound(void *ctx, uint32_t site, uint32_t clause, bool goes_on)
+{
+	run_clause(ctx, site, clause, goes_on, NULL);
+	return 0;
+}
+
+/* -- Faults -- */
+
+static const char *fault_text(uint64_t fault)
+{
+	static const char *const texts[] = {
+	    [MACHINE_NO_FAULT] = "it failed",
+	    [MACHINE_BAD_ADDRESS] = "invalid address",
+	    [MACHINE_DIVISION] = "division by zero",
+	    [MACHINE_NO_SCRATCH] = "no room for its texts",
+	    [MACHINE_BAD_REGISTER] = "no such register",
+	};
+
+	return fault < sizeof texts / sizeof *texts ? texts[fault] : texts[0];
+}
+
+static void tell_fault(struct session *s, const struct board_record *r)
+{
+	const struct output_site *site = &s->sites[r->site];
+	char line[512];
+	size_t n;
+
+	if (s->faults_told == FAULTS_TOLD)
+		note(s, true, "more clauses failed; they are counted");
+	if (s->faults_told++ >= FAULTS_TOLD)
+		return;
+	n = fmt_text(line, sizeof line,
+		     "the clause of line %u failed at %s:%s, thread %u: %s",
+		     probe_clauses(s->draft.program)[r->clause].line,
+		     site->function, site->name, r->tid,
+		     fault_text(r->fault[3]));
+	if (r->fault[3] == MACHINE_BAD_ADDRESS && n < sizeof line)
+		fmt_text(line + n, sizeof line - n, " 0x%lx",
+			 (unsigned long)r->fault[4]);
+	note(s, true, line);
+}
+
+/* ERROR runs when the board is not being read. */
+static int take_fault(void *ctx, const struct board_record *r,
+		      struct hark_err *err)
+{
+	struct session *s = ctx;
+	struct board_record *more;
+	size_t room;
+
+	tell_fault(s, r);
+	if (!unbound_has(s->draft.unbound, PROBE_AT_ERROR) ||
+	    strcmp(s->sites[r->site].name, "ERROR") == 0)
+		return 0;
+	if (s->n_faults == s->fault_room) {
+		room = s->fault_room * 2 + 16;
+		more = reallocarray(s->faults, room, sizeof *more);
+		if (more == NULL)
+			return err_set(err, HARK_ENOMEM, 0, "out of memory");
+		s->faults = more;
+		s->fault_room = room;
+	}
+	s->faults[s->n_faults++] = *r;
+	return 0;
+}
+
+struct error_run {
+	struct session *s;
+	const struct board_record *fault;
+};
+
+static int run_error(void *ctx, uint32_t site, uint32_t clause, bool goes_on)
+{
+	const struct error_run *e = ctx;
+
+	run_clause(e->s, site, clause, goes_on, e->fault);
+	return 0;
+}
+
+static void run_errors(struct session *s)
+{
+	for (size_t i = 0; i < s->n_faults; i++) {
+		struct error_run e = {s, &s->faults[i]};
+
+		unbound_each(s->draft.unbound, PROBE_AT_ERROR, run_error, &e);
+	}
+	s->n_faults = 0;
+}
+
+/* -- system() -- */
+
+static int run_command(void *ctx, const char *command, struct hark_err *err)
+{
+	static char shell[] = "/bin/sh", flag[] = "-c";
+	const struct session *s = ctx;
+	char *text = strdup(command), *argv[] = {shell, flag, text, NULL};
+	posix_spawnattr_t attr;
+	sigset_t none;
+	pid_t pid;
+	int e = ENOMEM;
+
+	sigemptyset(&none);
+	if (text != NULL && posix_spawnattr_init(&attr) == 0) {
+		posix_spawnattr_setsigmask(
+		    &attr, s->p.launch != NULL ? s->p.launch->mask : &none);
+		posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+		e = posix_spawn(&pid, shell, NULL, &attr, argv, environ);
+		posix_spawnattr_destroy(&attr);
+	}
+	free(text);
+	if (e != 0)
+		return err_set(err, HARK_EIO, e, "system(): %s", strerror(e));
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}
+
+/* -- Showing -- */
+
+/* What is on the board. Clauses that failed may make more of it. */
+static int drain(struct session *s, bool last, struct hark_err *err)
+{
+	uint64_t before = output_totals(s->output).bytes;
+
+	if (board_drain(s->board, last, output_record, s->output, err) < 0)
+		return -1;
+	if (s->n_faults > 0) {
+		run_errors(s);
+		if (last &&
+		    board_drain(s->board, 1, output_record, s->output, err) < 0)
+			return -1;
+	}
+	s->is_busy = output_totals(s->output).bytes - before > MUCH;
+	return output_flush(s->output, err);
+}
+
+static int open_output(struct session *s, struct hark_err *err)
+{
+	struct output_plan plan = {
+	    .program = s->draft.program,
+	    .out = s->p.out,
+	    .quiet = s->p.options->quiet,
+	    .flowindent = s->p.options->flowindent,
+	    .name = naming_name,
+	    .name_ctx = s->draft.naming,
+	    .run = run_command,
+	    .fault = take_fault,
+	    .ctx = s,
+	};
+
+	if (name_sites(s, err) < 0 ||
+	    board_open(insert_shared_plan(s->insertion),
+		       insert_board(s->insertion), &s->board, err) < 0)
+		return -1;
+	plan.board = s->board;
+	plan.sites = s->sites;
+	plan.n_sites = s->n_sites;
+	return output_new(&plan, &s->output, err);
+}
+
+/* -- Out again -- */
+
+/* Has it ended? Its status is left for whoever may wait for it. */
+static bool has_ended(struct session *s)
+{
+	struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
+
+	if (!s->is_gone && poll(&p, 1, 0) > 0)
+		s->is_gone = true;
+	return s->is_gone;
+}
+
+/* Once: 0: they are out, or there is no process; 1: somebody was in a probe. */
+static int try_out(struct session *s, struct hark_err *err)
+{
+	int rc;
+
+	if (!s->is_held && !has_ended(s) && stop_all(s, err) < 0) {
+		tracee_pause(0); /* it may have ended just now */
+		return has_ended(s) ? 0 : -1;
+	}
+	if (!s->is_held)
+		return 0;
+	rc = insert_remove(s->insertion, &s->door, err);
+	let_go(s);
+	return rc < 0 && has_ended(s) ? 0 : rc;
+}
+
+static int take_out(struct session *s, struct hark_err *err)
+{
+	int64_t limit = tracee_now_ns() + LEAVING_S * 1000000000LL;
+	int rc;
+
+	for (int i = 0; (rc = try_out(s, err)) > 0; i++) {
+		if (tracee_now_ns() > limit)
+			return err_set(err, HARK_ETIME, 0,
+				       "process %d: a thread does not leave a "
+				       "probe; its code stays there",
+				       (int)s->pid);
+		tracee_pause(i);
+	}
+	return rc;
+}
+
+/* H1: it never was, or goes on. */
+static void undo(struct session *s)
+{
+	struct hark_err second;
+
+	if (s->p.launch != NULL) {
+		if (s->pid != 0)
+			hold_end(s->pid);
+		if (s->is_held)
+			door_fini(&s->door);
+		s->is_held = false;
+		return;
+	}
+	if (s->insertion != NULL && s->is_held)
+		take_out(s, &second);
+	let_go(s);
+}
+
+/* -- Life -- */
+
+static void tell_refused(const struct session *s)
+{
+	char line[128];
+
+	if (s->refused == 0)
+		return;
+	fmt_text(line, sizeof line,
+		 "%zu of %zu probes are impossible; 'hark probe -l' says why",
+		 s->refused, listing_count(s->draft.listing));
+	note(s, false, line);
+}
+
+static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
+{
+	*has_begun = s->p.launch == NULL;
+	if (image_new(&s->image, err) < 0)
+		return -1;
+	if (s->p.launch != NULL) {
+		pid_t pid;
+
+		if (hold_start(s->p.launch, &pid, err) < 0)
+			return -1;
+		*has_begun = true;
+		s->pid = pid;
+	}
+	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	if (s->pidfd < 0)
+		return err_set(err, errno == ESRCH ? HARK_EGONE : HARK_EIO,
+			       errno, "process %d: %s", (int)s->pid,
+			       errno == ESRCH ? "there is no such process"
+					      : strerror(errno));
+	if (s->p.launch != NULL ? enter_started(s, err) < 0
+				: enter_running(s, err) < 0)
+		return -1;
+	if (open_output(s, err) < 0)
+		return -1;
+	tell_refused(s);
+	unbound_each(s->draft.unbound, PROBE_AT_BEGIN, run_unbound, s);
+	return drain(s, true, err);
+}
+
+int session_open(const struct session_plan *p, struct session **out,
+		 bool *has_begun, struct hark_err *err)
+{
+	struct session *s = calloc(1, sizeof *s);
+
+	*has_begun = true;
+	if (s == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	s->p = *p;
+	s->pid = p->launch == NULL ? p->pid : 0;
+	s->pidfd = -1;
+	clock_look(&s->clock);
+	if (open_all(s, has_begun, err) < 0) {
+		undo(s);
+		session_close(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+void session_close(struct session *s)
+{
+	if (s == NULL)
+		return;
+	let_go(s);
+	output_free(s->output);
+	board_close(s->board);
+	insert_close(s->insertion);
+	draft_fini(&s->draft);
+	image_free(s->image);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	free(s->sites);
+	free(s->faults);
+	free(s);
+}
+
+pid_t session_pid(const struct session *s)
+{
+	return s->pid;
+}
+
+int session_go(struct session *s, struct hark_err *err)
+{
+	(void)err;
+	unbound_start(s->draft.unbound, tracee_now_ns());
+	let_go(s);
+	return 0;
+}
+
+int session_step(struct session *s, enum session_status *out,
+		 struct hark_err *err)
+{
+	bool is_over = has_ended(s);
+	int status;
+
+	if (!is_over)
+		unbound_due(s->draft.unbound, tracee_now_ns(), run_unbound, s);
+	if (drain(s, is_over, err) < 0)
+		return -1;
+	*out = output_has_exit(s->output, &status) ? SESSION_EXIT
+	       : is_over			   ? SESSION_ENDED
+						   : SESSION_ON;
+	return 0;
+}
+
+void session_wait(struct session *s)
+{
+	int64_t tick = unbound_next(s->draft.unbound),
+		pause = (int64_t)s->p.options->switchrate;
+
+	if (s->is_busy)
+		return;
+	pause = pause < GLANCE_NS ? pause : GLANCE_NS;
+	if (tick != INT64_MAX) {
+		tick -= tracee_now_ns();
+		pause = tick < pause ? tick : pause;
+	}
+	if (pause > 0)
+		board_wait(s->board, (uint64_t)pause);
+}
+
+int session_stop(struct session *s, struct hark_err *err)
+{
+	struct hark_err second;
+	int rc = take_out(s, err);
+
+	if (drain(s, true, rc < 0 ? &second : err) < 0)
+		return -1;
+	output_after_exit(s->output);
+	unbound_each(s->draft.unbound, PROBE_AT_END, run_unbound, s);
+	if (drain(s, true, rc < 0 ? &second : err) < 0 ||
+	    output_rest(s->output, rc < 0 ? &second : err) < 0 ||
+	    output_flush(s->output, rc < 0 ? &second : err) < 0)
+		return -1;
+	return rc;
+}
+
+bool session_exit_status(const struct session *s, int *out)
+{
+	return output_has_exit(s->output, out);
+}
+
+/* -- Accounts -- */
+
+static void add_hits(struct collect_account *to,
+		     const struct collect_account *from)
+{
+	to->executed += from->executed;
+	to->recorded += from->recorded;
+	to->dropped += from->dropped;
+	to->recursed += from->recursed;
+	to->faulted += from->faulted;
+}
+
+static bool is_same(const struct session_account *a,
+		    const struct session_account *b)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (strcmp(a->text[i], b->text[i]) != 0)
+			return false;
+	return true;
+}
+
+/* Of one instruction; false if it has no probe. */
+static bool account_of(const struct session *s, size_t probe,
+		       struct session_account *out)
+{
+	static const char *const providers[] = {[PROVIDER_PID] = "pid",
+						[PROVIDER_PLT] = "plt",
+						[PROVIDER_USDT] = "usdt"};
+	uint32_t site = insert_site(s->insertion, probe);
+	struct probe p;
+
+	if (site == UINT32_MAX)
+		return false;
+	listing_get(s->draft.listing, probe, &p);
+	*out = (struct session_account){
+	    .text = {providers[p.provider], p.module->name, p.pretty, p.name},
+	    .sites = 1,
+	};
+	board_account(s->board, site, &out->hits);
+	return true;
+}
+
+void session_accounts(const struct session *s,
+		      void (*visit)(void *ctx, const struct session_account *a),
+		      void *ctx)
+{
+	const char *const(*texts)[4] = unbound_texts(s->draft.unbound);
+	struct session_account all = {0}, one;
+
+	for (size_t i = 0; i < unbound_count(s->draft.unbound); i++) {
+		one = (struct session_account){.is_unbound = true, .sites = 1};
+		memcpy(one.text, texts[i], sizeof one.text);
+		board_account(s->board, (uint32_t)i, &one.hits);
+		visit(ctx, &one);
+	}
+	for (size_t i = 0; i < listing_count(s->draft.listing); i++) {
+		if (!account_of(s, i, &one))
+			continue;
+		if (all.sites > 0 && is_same(&all, &one)) {
+			add_hits(&all.hits, &one.hits);
+			all.sites++;
+			continue;
+		}
+		if (all.sites > 0)
+			visit(ctx, &all);
+		all = one;
+	}
+	if (all.sites > 0)
+		visit(ctx, &all);
+}
+
+struct explain {
+	void (*line)(void *ctx, bool is_loss, const char *text);
+	void *ctx;
+};
+
+static void explain_loss(void *ctx, const char *text)
+{
+	const struct explain *e = ctx;
+
+	e->line(e->ctx, true, text);
+}
+
+void session_explain(const struct session *s,
+		     void (*line)(void *ctx, bool is_loss, const char *text),
+		     void *ctx)
+{
+	struct output_totals t = output_totals(s->output);
+	struct explain e = {line, ctx};
+	char text[128];
+
+	board_explain(s->board, explain_loss, &e);
+	if (t.damaged > 0) {
+		fmt_text(text, sizeof text,
+			 "%lu records are damaged, and not shown",
+			 (unsigned long)t.damaged);
+		line(ctx, true, text);
+	}
+	if (t.late > 0) {
+		fmt_text(text, sizeof text,
+			 "%lu records came after exit(), and are not shown",
+			 (unsigned long)t.late);
+		line(ctx, false, text);
+	}
+}
