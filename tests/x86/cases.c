@@ -310,29 +310,38 @@ static unsigned random_prefixes(uint8_t *p)
 	return n;
 }
 
+/* VEX and EVEX bear no prefixes but 67h and segments. */
+static void random_vector_bytes(uint8_t *p)
+{
+	static const uint8_t escapes[] = {0xc4, 0xc5, 0x62, 0x62};
+	unsigned n = 0, map = 1 + random_below(3);
+
+	if (one_in(8))
+		p[n++] = one_in(2) ? 0x67 : 0x65;
+	p[n] = escapes[random_below(4)];
+	if (p[n] == 0xc4)
+		p[n + 1] = (uint8_t)((p[n + 1] & 0xe0) | map);
+	if (p[n] != 0x62)
+		return;
+	p[n + 1] = (uint8_t)((p[n + 1] & 0xf0) | map);
+	p[n + 2] |= 4;
+	if ((p[n + 3] & 0x60) == 0x60) /* no such length */
+		p[n + 3] &= (uint8_t)~0x20;
+}
+
 static void random_bytes(uint8_t *p)
 {
-	static const uint8_t escapes[] = {0xc4, 0xc5, 0x62, 0x0f};
 	unsigned n, kind = random_below(6);
 
 	for (unsigned i = 0; i < 16; i++)
 		p[i] = (uint8_t)random_next();
 	if (kind == 0)
 		return;
-	n = random_prefixes(p);
 	if (kind >= 4) {
-		n = 0; /* VEX and EVEX bear no prefixes but 67h and segments */
-		if (one_in(8))
-			p[n++] = one_in(2) ? 0x67 : 0x65;
-		p[n] = escapes[random_below(3)];
-		if (p[n] == 0xc4)
-			p[n + 1] = (uint8_t)((p[n + 1] & 0xe0) |
-					     (1 + random_below(3)));
-		if (p[n] == 0x62)
-			p[n + 1] = (uint8_t)((p[n + 1] & 0xf0) |
-					     (1 + random_below(3)));
+		random_vector_bytes(p);
 		return;
 	}
+	n = random_prefixes(p);
 	if (one_in(2))
 		p[n++] = (uint8_t)(0x40 | random_below(16));
 	if (kind >= 2)
@@ -384,6 +393,29 @@ static void make_rip(struct kase *k)
 			i->base != X86_RIP || !is_safe(i);
 	} while (again);
 	aim_rip(k);
+}
+
+static int is_vector(const struct kase *k)
+{
+	const uint8_t *p = k->code;
+
+	while (*p == 0x67 || *p == 0x65)
+		p++;
+	return *p == 0xc4 || *p == 0xc5 || *p == 0x62;
+}
+
+static void make_vector(struct kase *k)
+{
+	do
+		make_any(k);
+	while (!is_vector(k));
+}
+
+static void make_rip_vector(struct kase *k)
+{
+	do
+		make_rip(k);
+	while (!is_vector(k));
 }
 
 /* -- What names its own place -----------------------------------------------
@@ -448,6 +480,20 @@ static void put_relative(struct kase *k, uint8_t *bytes, unsigned n, int small)
 	set_code(k, bytes, n + size);
 }
 
+/* Also to what is behind it, as in "call, pop". */
+static void put_relative_or_next(struct kase *k, uint8_t *bytes, unsigned n,
+				 int small)
+{
+	unsigned size = small ? 1 : 4;
+
+	if (!one_in(16)) {
+		put_relative(k, bytes, n, small);
+		return;
+	}
+	memset(bytes + n, 0, size);
+	set_code(k, bytes, n + size);
+}
+
 static void make_jcc(struct kase *k)
 {
 	uint8_t bytes[12];
@@ -468,11 +514,13 @@ static void make_jcc(struct kase *k)
 
 static void make_jmp(struct kase *k)
 {
-	uint8_t bytes[8] = {0};
-	unsigned small = one_in(2);
+	uint8_t bytes[8];
+	unsigned n = 0, small = one_in(2);
 
-	bytes[0] = small ? 0xeb : 0xe9;
-	put_relative(k, bytes, 1, small);
+	if (one_in(8))
+		bytes[n++] = 0xf2; /* bnd */
+	bytes[n++] = small ? 0xeb : 0xe9;
+	put_relative_or_next(k, bytes, n, small);
 }
 
 static void make_loop(struct kase *k)
@@ -500,7 +548,7 @@ static void make_call(struct kase *k)
 
 	memcpy(bytes, prefix, n);
 	bytes[n++] = 0xe8;
-	put_relative(k, bytes, n, 0);
+	put_relative_or_next(k, bytes, n, 0);
 }
 
 /* Any address: every base and index, rsp and near it, rip, gs, 67h. */
@@ -602,14 +650,44 @@ static void make_ret(struct kase *k)
 /* -- The stack --------------------------------------------------------------
  */
 
+/* Two bytes of a register, of memory, or of the instruction. */
+static void put_push_pop_16(struct kase *k)
+{
+	uint8_t bytes[16] = {0x66};
+
+	for (unsigned i = 1; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)random_next();
+	switch (random_below(4)) {
+	case 0:
+		bytes[1] = (uint8_t)(0x50 | random_below(16));
+		break;
+	case 1:
+		bytes[1] = one_in(2) ? 0x68 : 0x6a;
+		break;
+	case 2: /* push */
+		bytes[1] = 0xff;
+		bytes[2] = (uint8_t)((bytes[2] & 0xc7) | 0x30);
+		break;
+	default: /* pop */
+		bytes[1] = 0x8f;
+		bytes[2] &= 0xc7;
+	}
+	if ((bytes[2] & 0xc7) == 5)
+		bytes[2] ^= 1; /* not by rip: it would lie anywhere */
+	memcpy(k->code, bytes, sizeof k->code);
+}
+
 static void make_push_pop(struct kase *k)
 {
 	struct x86_buf b = code_buf(k);
 	enum emit_op op = one_in(2) ? EMIT_PUSH : EMIT_POP;
 
-	switch (random_below(4)) {
+	switch (random_below(5)) {
 	case 0:
 		emit_r(&b, op, 8, one_in(4) ? X86_RSP : random_below(16));
+		break;
+	case 4:
+		put_push_pop_16(k);
 		break;
 	case 1:
 		emit_push_i(&b, (int32_t)random_next() >> random_below(32));
@@ -623,19 +701,22 @@ static void make_push_pop(struct kase *k)
 
 static void make_frame(struct kase *k)
 {
-	uint8_t bytes[4] = {0xc9};
+	uint8_t bytes[8];
+	unsigned n = 0;
 	uint64_t rsp = k->in.gpr[X86_RSP];
 
 	k->in.gpr[X86_RBP] = rsp + random_below(64) * 8;
+	if (one_in(8))
+		bytes[n++] = 0x66;
 	if (one_in(2)) {
-		set_code(k, bytes, 1); /* leave */
-		return;
+		bytes[n++] = 0xc9; /* leave */
+	} else {
+		bytes[n++] = 0xc8;
+		bytes[n++] = (uint8_t)(random_below(16) * 8);
+		bytes[n++] = 0;
+		bytes[n++] = (uint8_t)random_below(8);
 	}
-	bytes[0] = 0xc8;
-	bytes[1] = (uint8_t)(random_below(16) * 8);
-	bytes[2] = 0;
-	bytes[3] = (uint8_t)random_below(8);
-	set_code(k, bytes, 4);
+	set_code(k, bytes, n);
 }
 
 static void make_flags(struct kase *k)
@@ -645,8 +726,13 @@ static void make_flags(struct kase *k)
 	uint64_t flags = (random_next() & MACHINE_FLAGS) | 0x202;
 	uint64_t at = k->in.gpr[X86_RSP] - k->world->stack;
 
+	uint8_t bytes[2] = {0x66, ops[random_below(sizeof ops)]};
+
 	memcpy(k->stack + at, &flags, 8);
-	set_code(k, &ops[random_below(sizeof ops)], 1);
+	if (one_in(8))
+		set_code(k, bytes, 2);
+	else
+		set_code(k, bytes + 1, 1);
 }
 
 /* -- The rest of the table ---------------------------------------------------
@@ -681,11 +767,14 @@ static void make_locked(struct kase *k)
 	static const enum emit_op ops[] = {EMIT_ADD, EMIT_XADD, EMIT_CMPXCHG,
 					   EMIT_BTS, EMIT_OR,	EMIT_SUB};
 	struct x86_buf b = code_buf(k);
-	unsigned width = 4u << random_below(2);
+	enum emit_op op = ops[random_below(6)];
+	unsigned width = (op == EMIT_BTS ? 2u : 1u)
+			 << random_below(op == EMIT_BTS ? 3 : 4);
 
+	if (one_in(4)) /* xacquire, xrelease */
+		*b.at++ = one_in(2) ? 0xf2 : 0xf3;
 	emit_plain(&b, EMIT_LOCK);
-	emit_mr(&b, ops[random_below(6)], width, random_mem(k),
-		random_below(16));
+	emit_mr(&b, op, width, random_mem(k), random_below(16));
 	decode(k);
 	case_aim(k);
 }
@@ -757,6 +846,8 @@ const struct kind kinds[] = {
     {"rip-relative", make_rip},
     {"rip-relative, may fault", make_rip_any_far},
     {"rip-relative mov and lea", make_rip_mov},
+    {"VEX and EVEX", make_vector},
+    {"VEX and EVEX, rip-relative", make_rip_vector},
     {"jcc", make_jcc},
     {"jmp", make_jmp},
     {"loop and jrcxz", make_loop},
