@@ -214,28 +214,29 @@ fire_other_key(struct collect_area *area, struct collect_slot *slot,
 	collect_add(&slot->account.recorded, 1);
 }
 
-static __attribute__((noinline)) void
-fire_keyed(struct collect_area *area, struct collect_slot *slot,
-	   const struct collect_site *site, const struct probe_frame *frame)
+static inline void fire_count(struct collect_area *area,
+			      struct collect_slot *slot)
 {
-	uint64_t key = value_of(area, slot, site, frame);
-
-	if (key != slot->key || slot->cell == 0) {
-		fire_other_key(area, slot, site, key);
-		return;
-	}
 	collect_add(collect_in(area, slot->cell), 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
-static __attribute__((noinline)) void
-fire_quantize(struct collect_area *area, struct collect_slot *slot,
-	      const struct collect_site *site, const struct probe_frame *frame)
+static inline void fire_keyed(struct collect_area *area,
+			      struct collect_slot *slot,
+			      const struct collect_site *site, uint64_t key)
 {
-	int64_t value = (int64_t)value_of(area, slot, site, frame);
+	if (key != slot->key || slot->cell == 0)
+		fire_other_key(area, slot, site, key);
+	else
+		fire_count(area, slot);
+}
+
+static inline void fire_quantize(struct collect_area *area,
+				 struct collect_slot *slot, uint64_t value)
+{
 	uint64_t *cells = collect_in(area, slot->cell);
 
-	collect_add(&cells[aggregate_quantize_of(value)], 1);
+	collect_add(&cells[aggregate_quantize_of((int64_t)value)], 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
@@ -266,20 +267,20 @@ static void run_clauses(struct collect_work *w, struct collect_slot *slot)
 	count_as(slot, worst);
 }
 
+/* In any way but a new one. */
 static void fire_prepared(struct collect_area *area, struct collect_slot *slot,
 			  const struct collect_site *site,
 			  const struct probe_frame *frame)
 {
 	switch (slot->how) {
 	case SLOT_COUNT:
-		collect_add(collect_in(area, slot->cell), 1);
-		collect_add(&slot->account.recorded, 1);
+		fire_count(area, slot);
 		break;
 	case SLOT_KEYED:
-		fire_keyed(area, slot, site, frame);
+		fire_keyed(area, slot, site, value_of(area, slot, site, frame));
 		break;
 	case SLOT_QUANTIZE:
-		fire_quantize(area, slot, site, frame);
+		fire_quantize(area, slot, value_of(area, slot, site, frame));
 		break;
 	default:
 		run_clauses(collect_work(area), slot);
@@ -293,11 +294,11 @@ static __attribute__((noinline)) void fire_slow(struct collect_area *area,
 {
 	struct collect_work *w = collect_work(area);
 
-	collect_begin(w, site);
-	w->frame = frame;
-	if (slot->how == SLOT_GENERAL)
-		run_clauses(w, slot);
-	else if (prepare(w, slot))
+	if (slot->how <= SLOT_GENERAL) {
+		collect_begin(w, site);
+		w->frame = frame;
+	}
+	if (slot->how != SLOT_NEW || prepare(w, slot))
 		fire_prepared(area, slot, site, frame);
 	else
 		count_as(slot, MACHINE_DROPPED);
@@ -305,28 +306,48 @@ static __attribute__((noinline)) void fire_slow(struct collect_area *area,
 
 /* -- All ways -- */
 
-void collect_fire(struct probe_frame *frame, const struct collect_site *site,
-		  struct collect_area *area)
+static __attribute__((noinline)) struct collect_area *
+fire_chain(struct collect_area *area, const struct collect_site *site,
+	   const struct probe_frame *frame)
 {
-	if (__builtin_expect(area->n_tokens != 0, 0) &&
-	    native_fired(area, frame))
-		return; /* N4 */
-	do {
+	if (area->n_tokens != 0 && native_fired(area, frame))
+		return area;
+	for (; site != NULL;
+	     site = (const struct collect_site *)(uintptr_t)site->next) {
 		struct collect_slot *slot = slot_of(area, site);
 
 		collect_add(&slot->account.executed, 1);
-		if (slot->how == SLOT_COUNT) {
-			collect_add(collect_in(area, slot->cell), 1);
-			collect_add(&slot->account.recorded, 1);
-		} else if (slot->how == SLOT_KEYED) {
-			fire_keyed(area, slot, site, frame);
-		} else if (slot->how == SLOT_QUANTIZE) {
-			fire_quantize(area, slot, site, frame);
-		} else {
-			fire_slow(area, slot, site, frame);
-		}
-		site = (const struct collect_site *)(uintptr_t)site->next;
-	} while (site != NULL);
+		fire_slow(area, slot, site, frame);
+	}
+	return area;
+}
+
+/* Returns the area: collect_hit() need not keep it. The ways that are taken
+ * millions of times call nothing. */
+struct collect_area *collect_fire(struct probe_frame *frame,
+				  const struct collect_site *site,
+				  struct collect_area *area)
+{
+	struct collect_slot *slot = slot_of(area, site);
+	uint64_t value;
+
+	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
+		return fire_chain(area, site, frame);
+	collect_add(&slot->account.executed, 1);
+	if (slot->how == SLOT_COUNT) {
+		fire_count(area, slot);
+		return area;
+	}
+	if (slot->how <= SLOT_GENERAL || slot->uses > SLOT_REGISTER) {
+		fire_slow(area, slot, site, frame);
+		return area;
+	}
+	value = frame->gpr[slot->uses];
+	if (slot->how == SLOT_QUANTIZE)
+		fire_quantize(area, slot, value);
+	else
+		fire_keyed(area, slot, site, value);
+	return area;
 }
 
 /* The thread is in a probe already. */

@@ -109,22 +109,22 @@ found:
 	mov %rdi, AREA_FRAME(%rdx)
 	movl $1, AREA_BUSY(%rdx)
 fire:
-	push %rdx
+	sub $8, %rsp
 	call collect_fire
-	pop %rdx
-	movl $0, AREA_BUSY(%rdx)
+	add $8, %rsp
+	movl $0, AREA_BUSY(%rax)
 
 /* -- It is done -- */
 
 place collect_hit_done
-	cmpl $0, AREA_DEFERRED(%rdx)
+	cmpl $0, AREA_DEFERRED(%rax)
 	jne deferred
 leave:
 	ret
 
 deferred:
-	mov %rdx, %rdi
-	mov AREA_FRAME(%rdx), %rsi
+	mov %rax, %rdi
+	mov AREA_FRAME(%rax), %rsi
 	jmp native_leave
 
 /* The area is busy: it stays so. */
