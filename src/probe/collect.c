@@ -19,6 +19,8 @@
 _Static_assert(offsetof(struct collect_site, plan) == 0, "collect_enter.S");
 _Static_assert(offsetof(struct collect_plan, table) == 56, "collect_enter.S");
 _Static_assert(offsetof(struct collect_table, pid) == 0, "collect_enter.S");
+_Static_assert(offsetof(struct collect_table, has_self) == 8,
+	       "collect_enter.S");
 _Static_assert(offsetof(struct collect_table, who) == 64, "collect_enter.S");
 _Static_assert(offsetof(struct collect_who, fs) == 0, "collect_enter.S");
 _Static_assert(offsetof(struct collect_who, area) == 8, "collect_enter.S");

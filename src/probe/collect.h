@@ -34,8 +34,10 @@ void collect_board_init(const struct collect_plan *plan, void *board);
 
 /* A trampoline's handler; cookie is a struct collect_site. */
 void collect_hit(struct probe_frame *frame, uint64_t cookie);
-/* Its code. */
+/* Its code; and the one instruction of it that may fault (a thread without
+ * memory at its fs base), after which it goes on at collect_hit_by_base. */
 extern const uint8_t collect_hit_first[], collect_hit_done[], collect_hit_end[];
+extern const uint8_t collect_hit_self[], collect_hit_by_base[];
 
 /* The area of the thread whose fs base that is; NULL: there is none free.
  * Created if it is new. In the target. */

@@ -6,11 +6,19 @@
  *
  *	site, fs -> table -> area -> busy = 1, collect_fire(), busy = 0
  *
+ * rdfsbase makes the processor wait for all that came before, some 8 ns. Where
+ * threads keep the address of their thread block at its start, as the ABI of
+ * x86-64 asks for, it is read instead; collect_thread.c finds out whether all
+ * of them do. Should one have no memory there all the same, the handler of
+ * SIGSEGV (probe/native) sends it from collect_hit_self to
+ * collect_hit_by_base; rdx and rcx must be as they were.
+ *
  * A thread that is not in the table blocks its signals first: whoever holds
  * the table's lock must not be interrupted by a handler with probes in it. */
 
 /* ORDER collect_enter: held against the structs by collect.c. */
 #define PLAN_TABLE 56
+#define TABLE_SELF 8
 #define TABLE_WHO 64
 #define WHO_AREA 8
 #define AREA_BUSY 32
@@ -49,10 +57,17 @@ next:
 	jne next
 	jmp found
 
+/* Not all threads have a pointer to themselves, or this one has no memory. */
+place collect_hit_by_base
+by_base:
+	rdfsbase %rax
+	jmp hash
+
 /* Once in a thread's life, unless it finds no area. */
 unknown:
 	cmpl $APART, (%rcx)
 	je leave
+	rdfsbase %rax
 	push %rdi
 	push %rsi
 	push %rax
@@ -90,10 +105,14 @@ unknown:
 /* rdi: frame, rsi: site */
 place collect_hit
 	mov (%rsi), %rcx
-	rdfsbase %rax
 	movabs $HASH, %rdx
-	mov %rax, %r8
 	mov PLAN_TABLE(%rcx), %rcx
+	cmpl $0, TABLE_SELF(%rcx)
+	je by_base
+place collect_hit_self
+	mov %fs:0, %rax
+hash:
+	mov %rax, %r8
 	shr $6, %r8
 	imul %rdx, %r8
 	shr $48, %r8

@@ -246,6 +246,20 @@ static struct collect_area *without_fs(struct collect_table *t, uint64_t fs)
 	return area;
 }
 
+/* collect_enter.S: may threads be known by what is at fs:0? A thread that has
+ * no fs base yet says nothing about it. */
+static void look_for_self(struct collect_table *t, uint64_t fs)
+{
+	uint64_t self = 0;
+
+	if (fs == 0)
+		return;
+	if (!native_read((const void *)(uintptr_t)fs, &self, sizeof self) ||
+	    self != fs)
+		t->has_none = 1;
+	__atomic_store_n(&t->has_self, t->has_none == 0, __ATOMIC_RELAXED);
+}
+
 /* Under the lock. */
 static struct collect_area *enter_thread(const struct collect_plan *plan,
 					 struct collect_table *t, uint64_t fs)
@@ -260,8 +274,10 @@ static struct collect_area *enter_thread(const struct collect_plan *plan,
 	area = without_fs(t, fs);
 	if (area == NULL)
 		area = take_area(plan, fs);
-	if (area != NULL)
+	if (area != NULL) {
 		enter(room, fs, area);
+		look_for_self(t, fs);
+	}
 	return area;
 }
 

@@ -191,7 +191,10 @@ struct collect_who {
 struct collect_table {
 	uint32_t pid; /* whose it is; 0: a new process; COLLECT_APART */
 	uint32_t lock;
-	uint8_t pad[56];
+	/* All threads so far have their fs base at fs:0, as the ABI says; or
+	 * one had not: then never. */
+	uint32_t has_self, has_none;
+	uint8_t pad[48];
 	struct collect_who who[COLLECT_ENTRIES];
 };
 
