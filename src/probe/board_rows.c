@@ -433,7 +433,7 @@ int board_trunc(struct board *b, uint32_t aggregation, int64_t keep,
 	uint64_t wanted = keep < 0 ? 0 - (uint64_t)keep : (uint64_t)keep;
 	const struct probe_aggregation *how;
 	struct board_aggregation *a;
-	size_t n, kept;
+	size_t n = 0, kept;
 
 	if (check_number(b, aggregation, err) < 0 ||
 	    look(b, aggregation, false, &n, err) < 0)

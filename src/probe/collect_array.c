@@ -40,7 +40,7 @@ uint32_t collect_array_buckets(uint32_t size)
 	if (size < 16 * CLASS_MIN)
 		return 0;
 	while (n < (1U << 24) &&
-	       n * 2 * sizeof(uint32_t) * BUCKET_SHARE <= size)
+	       2 * sizeof(uint32_t) * BUCKET_SHARE * n <= size)
 		n *= 2;
 	return n;
 }

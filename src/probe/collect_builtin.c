@@ -110,7 +110,7 @@ static uint64_t entry_argument(const struct probe_frame *f, unsigned k)
 
 	if (k < 6)
 		return f->gpr[order[k]];
-	addr = f->gpr[4] + 8 + 8 * (k - 6);
+	addr = f->gpr[4] + 8 + 8 * (uint64_t)(k - 6);
 	if (!native_read((const void *)(uintptr_t)addr, &value, sizeof value))
 		return 0;
 	return value;

@@ -241,6 +241,7 @@ struct collect_work {
 };
 
 /* Memory of one writer that hark reads. */
+// NOLINTNEXTLINE(readability-non-const-parameter): it is stored to
 static inline void collect_add(uint64_t *to, uint64_t n)
 {
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n,

@@ -95,7 +95,7 @@ static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
 	if (len > 0)
 		__builtin_memcpy(row + 1, key, len);
 	for (uint32_t i = 0; i < n_sets(a); i++)
-		aggregate_init(a, collect_cells(row) + i * a->n_cells);
+		aggregate_init(a, collect_cells(row) + (size_t)i * a->n_cells);
 	/* In this order: whoever is killed between leaves a row that nobody
 	 * finds, never one that is found twice. */
 	__atomic_store_n(&rows->used, rows->used + (uint32_t)size,
@@ -144,7 +144,8 @@ static void update_turn(const struct probe_aggregation *a,
 			struct collect_row *row, uint32_t generation,
 			int64_t value)
 {
-	uint64_t *cells = collect_cells(row) + (generation & 1) * a->n_cells;
+	uint64_t *cells =
+	    collect_cells(row) + (size_t)(generation & 1) * a->n_cells;
 
 	if (row->generation[generation & 1] != generation) {
 		aggregate_init(a, cells);

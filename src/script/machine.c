@@ -482,8 +482,15 @@ static enum machine_end run(struct machine *m, const struct probe_insn *code)
 enum machine_end machine_run(struct machine_host *h,
 			     const struct probe_clause *clause)
 {
-	struct machine m = {.h = h, .clause = clause};
+	struct machine m;
 
+	/* Nothing reads a register that is empty (V1): they are not cleared,
+	 * which costs more than a short clause. */
+	m.h = h;
+	m.clause = clause;
+	m.used = m.key = m.entry = 0;
+	for (unsigned i = 0; i < PROBE_SIGNATURE_MAX; i++)
+		m.r[PROBE_REGISTERS + i] = 0;
 	h->wants_stop = false;
 	h->wants_signal = 0;
 	h->fault = MACHINE_NO_FAULT;

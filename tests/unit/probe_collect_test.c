@@ -1151,6 +1151,25 @@ START_TEST(a_thread_that_gets_its_fs_later_is_the_same)
 }
 END_TEST
 
+START_TEST(threads_are_known_by_themselves_if_all_are)
+{
+	static uint64_t block[8];
+
+	open_world("pid1::f0:entry { @ = count(); }");
+	world_hit(&w, 0, 0);
+	world_hit(&w, 0, 0);
+	ck_assert_uint_eq(w.table->has_self, 1);
+	/* One who does not keep to the ABI: nobody is trusted any more. */
+	collect_area(w.plan, (uint64_t)(uintptr_t)block);
+	ck_assert_uint_eq(w.table->has_self, 0);
+	in_thread(hit_once);
+	ck_assert_uint_eq(w.table->has_self, 0);
+	world_hit(&w, 0, 0);
+	ck_assert_int_eq(world_value(&w, 0, NULL), 13);
+	close_world();
+}
+END_TEST
+
 static volatile sig_atomic_t n_signals;
 
 static void on_signal(int sig)
@@ -1279,6 +1298,7 @@ Suite *probe_collect_suite(void)
 	tcase_add_test(t, threads_without_an_area_are_counted);
 	tcase_add_test(t, the_table_may_be_full);
 	tcase_add_test(t, a_thread_that_gets_its_fs_later_is_the_same);
+	tcase_add_test(t, threads_are_known_by_themselves_if_all_are);
 	tcase_add_test(t, raise_and_stop_are_meant_for_the_program);
 	tcase_add_test(t, hark_runs_clauses_of_its_own);
 	suite_add_tcase(s, t);
