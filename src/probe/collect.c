@@ -32,8 +32,6 @@ _Static_assert(offsetof(struct collect_area, frame) == 40, "collect_enter.S");
 _Static_assert(COLLECT_ENTRIES == 4096, "collect_enter.S");
 _Static_assert(COLLECT_HASH == 0x9e3779b97f4a7c15ull, "collect_enter.S");
 
-enum { HOT_KEY = 4 + PROBE_STRING_MAX + 8 };
-
 static uint64_t offset_in(const struct collect_area *area, const void *what)
 {
 	return (uint64_t)((const uint8_t *)what - (const uint8_t *)area);

@@ -246,16 +246,21 @@ static struct collect_area *without_fs(struct collect_table *t, uint64_t fs)
 	return area;
 }
 
+/* All signals are blocked, so blocking those of any set changes nothing; but
+ * the kernel has to read the set. A fault would be deadly here. */
+static bool can_read(uint64_t addr)
+{
+	return sys_call(SYS_NR_RT_SIGPROCMASK, SIG_BLOCK_ALL, addr, 0,
+			sizeof(uint64_t), 0, 0) == 0;
+}
+
 /* collect_enter.S: may threads be known by what is at fs:0? A thread that has
  * no fs base yet says nothing about it. */
 static void look_for_self(struct collect_table *t, uint64_t fs)
 {
-	uint64_t self = 0;
-
 	if (fs == 0)
 		return;
-	if (!native_read((const void *)(uintptr_t)fs, &self, sizeof self) ||
-	    self != fs)
+	if (!can_read(fs) || *(const uint64_t *)(uintptr_t)fs != fs)
 		t->has_none = 1;
 	__atomic_store_n(&t->has_self, t->has_none == 0, __ATOMIC_RELAXED);
 }

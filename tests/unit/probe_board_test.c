@@ -194,7 +194,7 @@ START_TEST(no_damage_harms_hark)
 	good = malloc(w.board_size);
 	ck_assert_ptr_nonnull(good);
 	memcpy(good, w.board, w.board_size);
-	for (unsigned round = 0; round < 1000; round++) {
+	for (unsigned round = 0; round < 500; round++) {
 		struct hark_err err;
 		uint64_t n = 1 + number(12);
 

@@ -1159,11 +1159,16 @@ START_TEST(threads_are_known_by_themselves_if_all_are)
 	world_hit(&w, 0, 0);
 	world_hit(&w, 0, 0);
 	ck_assert_uint_eq(w.table->has_self, 1);
+	/* None yet: no reason for distrust. */
+	collect_area(w.plan, 0);
+	ck_assert_uint_eq(w.table->has_self, 1);
 	/* One who does not keep to the ABI: nobody is trusted any more. */
 	collect_area(w.plan, (uint64_t)(uintptr_t)block);
 	ck_assert_uint_eq(w.table->has_self, 0);
 	in_thread(hit_once);
 	ck_assert_uint_eq(w.table->has_self, 0);
+	/* Without memory there: the same. */
+	ck_assert_ptr_nonnull(collect_area(w.plan, 0x10000000));
 	world_hit(&w, 0, 0);
 	ck_assert_int_eq(world_value(&w, 0, NULL), 13);
 	close_world();
