@@ -37,7 +37,9 @@ void collect_hit(struct probe_frame *frame, uint64_t cookie);
 /* Its code; and the one instruction of it that may fault (a thread without
  * memory at its fs base), after which it goes on at collect_hit_by_base. */
 extern const uint8_t collect_hit_first[], collect_hit_done[], collect_hit_end[];
-extern const uint8_t collect_hit_self[], collect_hit_by_base[];
+extern const uint8_t collect_hit_self[] __attribute__((visibility("hidden")));
+extern const uint8_t collect_hit_by_base[]
+    __attribute__((visibility("hidden")));
 
 /* The area of the thread whose fs base that is; NULL: there is none free.
  * Created if it is new. In the target. */

@@ -143,6 +143,10 @@ static void bring_back_trap(struct caught *c)
 
 static bool is_bad_read(const struct caught *c)
 {
+	if (c->is_sync && c->pc == (uint64_t)collect_hit_self) {
+		gregs(c)[GREG_RIP] = (uint64_t)collect_hit_by_base;
+		return true;
+	}
 	if (!c->is_sync || c->pc < (uint64_t)native_read ||
 	    c->pc >= (uint64_t)native_read_bad)
 		return false;
