@@ -201,9 +201,13 @@ $(O)/hosted/tests/unit/main.o: HOSTED += -I$(O)
 $(O)/hosted/tests/unit/main.o: $(O)/unit_suites.h
 $(O)/hosted/tests/unit/%.o: HOSTED += -Itests/unit -Itools/x86 -Wno-missing-prototypes
 
+# tests/unit/native_stand_ins.c
+UNIT_WRAP := -Wl,--wrap=collect_hit -Wl,--wrap=collect_area \
+	-Wl,--wrap=collect_thread_ends
+
 $(O)/unit: $(UNIT_OBJ) $(O)/libhosted.a
 	@$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_$(M)) $(WRAP) $^ $(TEST_LIBS) $(LIBS) -o $@
+	$(Q)$(CC) $(SAN_$(M)) $(WRAP) $(UNIT_WRAP) $^ $(TEST_LIBS) $(LIBS) -o $@
 
 unit: $(O)/unit
 

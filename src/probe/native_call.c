@@ -5,10 +5,10 @@
  * kernel: the call is made as it is.
  *
  * K1  The table says what the program wants before the kernel knows: a signal
- *     in between is dealt with either way (native_signal.c). One thread at a
- * time. K2  A mask is changed with all signals blocked: what came before may
- * have put the mask into .back of the thread. K3  A guest (vfork) changes
- * nothing that its parent remembers. */
+ *     in between is dealt with either way. One thread at a time.
+ * K2  A mask is changed with all signals blocked: what came before may have
+ *     put the mask into .back of the thread.
+ * K3  A guest (vfork) changes nothing that its parent remembers. */
 #include "inside/sys.h"
 #include "probe/native_numbers.h"
 #include "probe/native_priv.h"

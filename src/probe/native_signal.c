@@ -217,7 +217,7 @@ static void in_stub(struct caught *c)
 	uint64_t gpr[16], flags = gregs(c)[GREG_EFL];
 	uint64_t base = gregs(c)[greg_of[X86_RBX]], ret;
 	const struct trampoline *t;
-	unsigned offset;
+	unsigned offset = 0;
 
 	if (c->pc >= (uint64_t)native_late_open &&
 	    c->pc < (uint64_t)native_late_back)

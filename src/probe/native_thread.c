@@ -33,7 +33,7 @@ bool native_is_guest(void)
 {
 	uint32_t owner = __atomic_load_n(&table_of()->pid, __ATOMIC_ACQUIRE);
 
-	return owner != 0 && owner != pid_now();
+	return owner != 0 && owner != COLLECT_APART && owner != pid_now();
 }
 
 /* What a parent's other threads were about to do is nothing to a child. */
@@ -56,17 +56,21 @@ static uint64_t spare_key(uint64_t fs)
 	return fs | 1;
 }
 
-/* Without a hash: the collector may be in the middle of putting it there. */
+/* Not there, as long as the collector is about to put it there. */
 static struct native_thread *find_area(uint64_t fs)
 {
 	const struct collect_table *table = table_of();
+	unsigned first = collect_first(fs);
 
 	for (unsigned i = 0; i < COLLECT_ENTRIES; i++) {
-		const struct collect_who *w = &table->who[i];
+		const struct collect_who *w =
+		    &table->who[(first + i) % COLLECT_ENTRIES];
+		uint64_t area = __atomic_load_n(&w->area, __ATOMIC_ACQUIRE);
 
-		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == fs &&
-		    w->area != 0)
-			return (void *)((struct collect_area *)w->area)->native;
+		if (area == 0)
+			return 0;
+		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == fs)
+			return (void *)((struct collect_area *)area)->native;
 	}
 	return 0;
 }

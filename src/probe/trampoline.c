@@ -232,7 +232,7 @@ static enum x86_move put(struct builder *b, unsigned k, int *falls)
 {
 	const uint8_t *code = b->want->bytes + b->t.off[k];
 	unsigned left = b->want->window - b->t.off[k];
-	int hooked = b->want->hooked >> k & 1;
+	int hooked = (b->want->hooked >> k & 1) != 0;
 	struct emit_label past = {0};
 	struct x86_insn i;
 	enum x86_move how;

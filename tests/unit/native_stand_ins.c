@@ -5,15 +5,35 @@
 #include "inside/sys.h"
 
 struct collect_area stand_in_areas[STAND_IN_AREAS];
+static unsigned stand_in_used;
 
-struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs)
+/* The linker leads all calls of these here (--wrap). */
+void __real_collect_hit(struct probe_frame *frame, uint64_t cookie);
+void __wrap_collect_hit(struct probe_frame *frame, uint64_t cookie);
+struct collect_area *__real_collect_area(const struct collect_plan *plan,
+					 uint64_t fs);
+struct collect_area *__wrap_collect_area(const struct collect_plan *plan,
+					 uint64_t fs);
+void __real_collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
+void __wrap_collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
+
+static int is_real(const struct collect_plan *plan)
+{
+	return plan->magic == COLLECT_MAGIC;
+}
+
+struct collect_area *__wrap_collect_area(const struct collect_plan *plan,
+					 uint64_t fs)
 {
 	struct collect_table *t = (void *)(uintptr_t)plan->table;
+	unsigned first = collect_first(fs);
 
+	if (is_real(plan))
+		return __real_collect_area(plan, fs);
 	if (t->pid == 0)
 		t->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
 	for (unsigned i = 0; i < STAND_IN_AREAS; i++) {
-		struct collect_who *w = &t->who[i];
+		struct collect_who *w = &t->who[(first + i) % COLLECT_ENTRIES];
 		uint64_t none = 0;
 
 		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == fs)
@@ -21,20 +41,28 @@ struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs)
 		if (__atomic_compare_exchange_n(&w->fs, &none, fs, 0,
 						__ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
-			w->area = (uint64_t)&stand_in_areas[i];
-			return &stand_in_areas[i];
+			unsigned k = __atomic_fetch_add(&stand_in_used, 1,
+							__ATOMIC_RELAXED);
+
+			w->area = (uint64_t)&stand_in_areas[k % STAND_IN_AREAS];
+			return (void *)(uintptr_t)w->area;
 		}
 	}
 	return 0;
 }
 
-void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
+void __wrap_collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
 {
 	struct collect_table *t = (void *)(uintptr_t)plan->table;
 
-	for (unsigned i = 0; i < STAND_IN_AREAS; i++)
+	if (is_real(plan)) {
+		__real_collect_thread_ends(plan, fs);
+		return;
+	}
+	for (unsigned i = 0; i < COLLECT_ENTRIES; i++)
 		if (t->who[i].fs == fs)
-			__atomic_store_n(&t->who[i].fs, 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&t->who[i].fs, COLLECT_NOBODY,
+					 __ATOMIC_RELEASE);
 }
 
 static void send(uint64_t set)
@@ -60,11 +88,17 @@ static void hit(struct stand_in *s, const struct probe_frame *frame)
 		__asm__ volatile("pause");
 }
 
-void collect_hit(struct probe_frame *frame, uint64_t cookie)
+void __wrap_collect_hit(struct probe_frame *frame, uint64_t cookie)
 {
-	struct collect_area *a = collect_area(
-	    (const void *)(uintptr_t)native_home()->plan, sys_fs_base());
+	struct stand_in *s = (struct stand_in *)(uintptr_t)cookie;
+	const struct collect_plan *plan = (const void *)(uintptr_t)s->plan;
+	struct collect_area *a;
 
+	if (is_real(plan)) {
+		__real_collect_hit(frame, cookie);
+		return;
+	}
+	a = __wrap_collect_area(plan, sys_fs_base());
 	if (!a || a->n_tokens == 0 || !native_fired(a, frame))
-		hit((struct stand_in *)(uintptr_t)cookie, frame);
+		hit(s, frame);
 }

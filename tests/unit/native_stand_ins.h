@@ -1,4 +1,6 @@
-/* tests/unit/native_stand_ins.h - a collector for tests of probe/native. */
+/* tests/unit/native_stand_ins.h - a collector for tests of probe/native.
+ *
+ * It stands in for the real one wherever the plan has no COLLECT_MAGIC. */
 #ifndef NATIVE_STAND_INS_H
 #define NATIVE_STAND_INS_H
 
@@ -8,6 +10,7 @@ enum { STAND_IN_AREAS = 8 };
 
 /* A probe of the tests: what a cookie points to. */
 struct stand_in {
+	uint64_t plan;	  /* as a struct collect_site has it */
 	uint64_t hits;	  /* atomic */
 	uint8_t *by_rax;  /* hits of each ordinal, which is in rax; or NULL */
 	uint64_t pause;	  /* how long a hit takes */

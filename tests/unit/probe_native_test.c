@@ -319,6 +319,7 @@ static void put(const uint8_t *pc, unsigned len, unsigned how)
 	};
 	int32_t far;
 
+	probe[k].plan = (uint64_t)&all.plan;
 	ck_assert_int_eq(X86_MOVE_OK,
 			 trampoline_build(&want, &out, &all.trampolines[k]));
 	all.codes[k] = (struct collect_code){
@@ -1176,8 +1177,8 @@ START_TEST(a_thread_that_ends_gives_its_area_back)
 	put_all();
 	ck_assert_int_eq(0, pthread_create(&t, NULL, thread_exits, NULL));
 	pthread_join(t, NULL);
-	for (int i = 0; i < STAND_IN_AREAS; i++)
-		n += table->who[i].fs > 1;
+	for (int i = 0; i < COLLECT_ENTRIES; i++)
+		n += table->who[i].fs > COLLECT_NOBODY;
 	ck_assert_uint_eq(0, n);
 	ck_assert_uint_eq(4, probe[0].hits);
 }
