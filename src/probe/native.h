@@ -67,6 +67,8 @@ bool native_hooks(uint64_t number);
 /* N4: has this very execution fired already? Then that is used up, and
  * collect_hit() does nothing. Asked if area->n_tokens is not 0. */
 bool native_fired(struct collect_area *area, const struct probe_frame *frame);
+/* What a token keeps of registers (.state). */
+uint64_t native_state(const uint64_t gpr[16]);
 
 /* Signals of ours that the program believes to have blocked in a thread. */
 uint64_t native_blocked(const struct collect_area *area);

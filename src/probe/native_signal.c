@@ -267,7 +267,7 @@ static enum where find_out(struct caught *c)
 
 /* -- N4 -- */
 
-static uint64_t mix(const uint64_t gpr[16])
+uint64_t native_state(const uint64_t gpr[16])
 {
 	uint64_t h = 0;
 
@@ -292,12 +292,12 @@ static void note_fired(const struct caught *c)
 		a->n_tokens++;
 	a->token[i].pc = c->own;
 	a->token[i].rsp = gpr[X86_RSP];
-	a->token[i].state = mix(gpr);
+	a->token[i].state = native_state(gpr);
 }
 
 bool native_fired(struct collect_area *area, const struct probe_frame *frame)
 {
-	uint64_t state = mix(frame->gpr);
+	uint64_t state = native_state(frame->gpr);
 
 	for (unsigned i = 0; i < COLLECT_TOKENS; i++)
 		if (area->token[i].pc == frame->pc &&

@@ -2,6 +2,8 @@
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
 #include "probe_world.h"
+
+#include "probe/native.h"
 #include "script/aggregate.h"
 
 #include <check.h>
@@ -958,9 +960,11 @@ START_TEST(a_token_swallows_one_hit)
 	open_world("pid1::f0:entry { @ = count(); }");
 	world_fire(&w, 0, &f);
 	area = collect_area(w.plan, sys_fs_base());
+	f.gpr[4] = 0x7008;
 	area->token[2].pc = w.site[0].pc;
-	area->token[2].rsp = 0x7008;
+	area->token[2].state = native_state(f.gpr);
 	area->n_tokens = 1;
+	f.gpr[4] = 0x7000;
 	world_fire(&w, 0, &f);
 	ck_assert_uint_eq(area->n_tokens, 1);
 	f.gpr[4] = 0x7008;

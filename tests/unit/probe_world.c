@@ -1,12 +1,15 @@
 #include "probe_world.h"
 
+#include "probe/native.h"
 #include "script/verify.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -96,6 +99,23 @@ static void set_site(struct world *w, unsigned number, uint32_t *clauses,
 	}
 }
 
+/* Reads of memory that is not there end in probe/native. */
+static void guard_reads(const struct collect_plan *plan)
+{
+	static const struct collect_action none;
+	struct collect_home *home = native_home();
+
+	home->plan = (uint64_t)(uintptr_t)plan;
+	home->ours = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+	for (int sig = SIGBUS; sig <= SIGSEGV; sig += SIGSEGV - SIGBUS) {
+		struct collect_action a = native_action(
+		    home, sig, &none, (uint64_t)(uintptr_t)native_handler,
+		    (uint64_t)(uintptr_t)native_restorer);
+
+		ck_assert_int_eq(0, syscall(SYS_rt_sigaction, sig, &a, 0, 8));
+	}
+}
+
 void world_open(struct world *w, const char *script,
 		const struct collect_geometry *g, uint32_t flags)
 {
@@ -120,6 +140,7 @@ void world_open(struct world *w, const char *script,
 					 .execname = 2048,
 					 .program = {at, p->size}};
 	strcpy((char *)plan + 2048, "guest");
+	w->plan->index = 3072; /* all empty */
 	w->plan->table = (uint64_t)(uintptr_t)w->table;
 	memcpy(plan + at, p, p->size);
 	at = (at + p->size + 63) & ~63ULL;
@@ -139,6 +160,7 @@ void world_open(struct world *w, const char *script,
 	w->plan->board = (uint64_t)(uintptr_t)w->board;
 	collect_board_init(w->plan, w->board);
 	ck_assert_int_eq(board_open(w->plan, w->board, &w->b, &err), 0);
+	guard_reads(w->plan);
 }
 
 void world_close(struct world *w)
