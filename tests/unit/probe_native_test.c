@@ -1305,8 +1305,9 @@ static void run_to(struct stepped *s, uint64_t at, int sig)
 static int will_block(const struct stepped *s)
 {
 	return s->regs.rip - text_start < text_end - text_start &&
-	       *(const uint16_t *)s->regs.rip == 0x050f && s->regs.rax == 14 &&
-	       s->regs.rdi == SIG_SETMASK && peek(s, s->regs.rsi) == ~0ull;
+	       memcmp((const void *)s->regs.rip, "\x0f\x05", 2) == 0 &&
+	       s->regs.rax == 14 && s->regs.rdi == SIG_SETMASK &&
+	       peek(s, s->regs.rsi) == ~0ull;
 }
 
 /* 0: it has left f, or something waits. */
