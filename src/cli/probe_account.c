@@ -40,15 +40,27 @@ static void add(void *ctx, const struct session_account *a)
 
 /* -- As lines -- */
 
+/* Hits in which threads ended: at most one each. */
+static uint64_t unfinished(const struct collect_account *a)
+{
+	return a->executed -
+	       (a->recorded + a->dropped + a->recursed + a->faulted);
+}
+
 static void format(const struct collect_account *a, char *out, size_t size)
 {
-	snprintf(
+	int n = snprintf(
 	    out, size,
 	    "%llu executed = %llu recorded + %llu dropped + %llu recursed "
 	    "+ %llu faulted",
 	    (unsigned long long)a->executed, (unsigned long long)a->recorded,
 	    (unsigned long long)a->dropped, (unsigned long long)a->recursed,
 	    (unsigned long long)a->faulted);
+
+	if (unfinished(a) != 0 && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n,
+			 " + %llu that the end of a thread cut off",
+			 (unsigned long long)unfinished(a));
 }
 
 static void say_loudly(const struct tally *t, const char *text)
@@ -102,6 +114,7 @@ static void put_hits(struct json *j, const struct collect_account *a)
 	json_number(j, "dropped", a->dropped);
 	json_number(j, "recursed", a->recursed);
 	json_number(j, "faulted", a->faulted);
+	json_number(j, "unfinished", unfinished(a));
 }
 
 static void put_one(void *ctx, const struct session_account *a)

@@ -11,6 +11,9 @@ plan 12
 build insns
 build strings -fno-builtin -fno-tree-loop-distribute-patterns
 build steps
+LOADER_STOP=$(nm -D /lib64/ld-linux-x86-64.so.2 |
+	awk '$3 ~ /^_dl_debug_state(@|$)/ { print $1; exit }')
+export LOADER_STOP
 
 # names STEPS LIST: "FUNCTION OFFSET COUNT" of what was executed, from the steps
 # ("ADDRESS COUNT"); what cannot be probed goes to `unprobed`.

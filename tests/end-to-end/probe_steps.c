@@ -4,8 +4,8 @@
  *	probe_steps PATTERN PROG ARGS...
  *
  * Prints "OFFSET COUNT" for each instruction executed in the mapped file whose
- * path ends in PATTERN, by offset in the file (hexadecimal), from the
- * program's entry on, and then how the program ended. A repeated string
+ * path ends in PATTERN, by offset in the file (hexadecimal), from where
+ * probes begin on, and then how the program ended. A repeated string
  *instruction is one, however often it repeats; one that faults or is
  *interrupted is none. The program's threads are followed, its children are not.
  *Its output goes to standard error. */
@@ -13,10 +13,12 @@
 #include <elf.h>
 #include <err.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -95,33 +97,55 @@ static void count(pid_t tid, uint64_t *from, uint64_t pc)
 	*from = pc;
 }
 
-/* Loading it takes long: on to its first own instruction, where the loader has
- * mapped all that it was linked with. */
-static void start_at_entry(pid_t pid)
+static uint64_t auxiliary(pid_t pid, unsigned long what)
 {
-	unsigned long auxv[2], entry = 0, code;
-	struct user_regs_struct r;
+	unsigned long auxv[2], found = 0;
 	char name[64];
-	int status;
 	FILE *f;
 
 	snprintf(name, sizeof name, "/proc/%d/auxv", pid);
 	f = fopen(name, "re");
 	while (f != NULL && fread(auxv, sizeof auxv, 1, f) == 1)
-		if (auxv[0] == AT_ENTRY)
-			entry = auxv[1];
-	if (f == NULL || entry == 0)
-		errx(1, "%s: no entry", name);
-	fclose(f);
-	code = (unsigned long)ptrace(PTRACE_PEEKTEXT, pid, entry, 0);
-	ptrace(PTRACE_POKETEXT, pid, entry, (code & ~0xfful) | 0xcc);
+		if (auxv[0] == what)
+			found = auxv[1];
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
+static void run_to(pid_t pid, uint64_t addr)
+{
+	unsigned long code;
+	struct user_regs_struct r;
+	int status;
+
+	code = (unsigned long)ptrace(PTRACE_PEEKTEXT, pid, addr, 0);
+	ptrace(PTRACE_POKETEXT, pid, addr, (code & ~0xfful) | 0xcc);
 	ptrace(PTRACE_CONT, pid, 0, 0);
 	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status) ||
-	    ptrace(PTRACE_GETREGS, pid, 0, &r) < 0 || r.rip != entry + 1)
-		errx(1, "the program does not come to its entry");
-	r.rip = entry;
+	    ptrace(PTRACE_GETREGS, pid, 0, &r) < 0 || r.rip != addr + 1)
+		errx(1, "the program does not come to 0x%lx", addr);
+	r.rip = addr;
 	ptrace(PTRACE_SETREGS, pid, 0, &r);
-	ptrace(PTRACE_POKETEXT, pid, entry, code);
+	ptrace(PTRACE_POKETEXT, pid, addr, code);
+}
+
+/* Loading it takes long: on to where the loader tells debuggers for the second
+ * time that something has changed, and all that the program is linked with is
+ * there. $LOADER_STOP: how far into the loader that is. */
+static void run_to_start(pid_t pid)
+{
+	const char *stop = getenv("LOADER_STOP");
+	uint64_t loader = auxiliary(pid, AT_BASE);
+	int status;
+
+	if (loader == 0 || stop == NULL)
+		return;
+	loader += strtoul(stop, NULL, 16);
+	run_to(pid, loader);
+	ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
+	waitpid(pid, &status, 0);
+	run_to(pid, loader);
 }
 
 static int follow(pid_t pid)
@@ -150,8 +174,30 @@ static int follow(pid_t pid)
 	return result;
 }
 
+/* A new process of the program, at the end of its execve; addresses are the
+ * same each time. */
+static pid_t begin(char **argv)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		personality(ADDR_NO_RANDOMIZE);
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		dup2(2, 1);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+		errx(1, "%s did not start", argv[0]);
+	ptrace(PTRACE_SETOPTIONS, pid, 0,
+	       PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL);
+	return pid;
+}
+
 int main(int argc, char **argv)
 {
+	struct user_regs_struct r;
 	int status;
 	pid_t pid;
 
@@ -160,20 +206,15 @@ int main(int argc, char **argv)
 	counts = calloc(CODE_MAX, sizeof *counts);
 	if (counts == NULL)
 		err(1, "calloc");
-	pid = fork();
-	if (pid == 0) {
-		ptrace(PTRACE_TRACEME, 0, 0, 0);
-		dup2(2, 1);
-		execvp(argv[2], argv + 2);
-		_exit(127);
-	}
-	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
-		errx(1, "%s did not start", argv[2]);
-	ptrace(PTRACE_SETOPTIONS, pid, 0,
-	       PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL);
-	start_at_entry(pid);
+	pid = begin(argv + 2); /* to see where the file will be */
+	run_to(pid, auxiliary(pid, AT_ENTRY));
 	find(pid, argv[1]);
-	*last_of(pid) = 0;
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, __WALL);
+	pid = begin(argv + 2);
+	run_to_start(pid);
+	ptrace(PTRACE_GETREGS, pid, 0, &r);
+	*last_of(pid) = r.rip;
 	ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
 	status = follow(pid);
 	for (uint64_t i = 0; i < end - start; i++)
