@@ -33,7 +33,9 @@ struct insert_plan {
 	struct collect_geometry geometry; /* max_sites: at least */
 	uint32_t flags;			  /* COLLECT_* */
 	struct collect_clock clock;
-	int inner_pid; /* what the process calls itself */
+	int inner_pid;	      /* what the process calls itself */
+	int64_t errno_offset; /* probe/errno_place.h */
+	const char *execname; /* or NULL */
 	/* Sites that belong to no instruction (BEGIN and so on): their texts;
 	 * they get the first numbers. */
 	const char *const (*free_sites)[4];

@@ -361,6 +361,11 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	head->table = i->table;
 	head->clock = i->want->clock;
 	head->pid = (uint32_t)i->want->inner_pid;
+	head->errno_offset = i->want->errno_offset;
+	if (i->want->execname != NULL &&
+	    insert_put(i, i->want->execname, strlen(i->want->execname) + 1,
+		       &head->execname, err) < 0)
+		return -1;
 	if (put_sites(i, &index.sites, err) < 0 ||
 	    put_frames(i, &index.frames, err) < 0 ||
 	    insert_put(i, &index, sizeof index, &at, err) < 0)

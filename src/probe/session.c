@@ -16,10 +16,12 @@
 #include "probe/clock.h"
 #include "probe/collect.h"
 #include "probe/draft.h"
+#include "probe/errno_place.h"
 #include "probe/insert.h"
 #include "probe/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@
 enum {
 	LEAVING_S = 10,
 	FAULTS_TOLD = 10,
+	NAME_SIZE = 64,
 	MUCH = 1 << 18,
 	GLANCE_NS = 5000000, /* somebody may wait for hark */
 };
@@ -75,10 +78,23 @@ static int make_draft(struct session *s, struct hark_err *err)
 	return match_check(d->match, d->listing, &s->refused, err);
 }
 
+/* As ps(1) has it. */
+static void read_name(pid_t pid, char out[NAME_SIZE])
+{
+	int fd = proc_open(pid, 0, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, out, NAME_SIZE - 1) : -1;
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Through the door; the process stays held. */
 static int insert(struct session *s, struct hark_err *err)
 {
 	struct draft *p = &s->draft;
+	char name[NAME_SIZE] = "";
 	struct insert_plan plan = {
 	    .modules = p->modules,
 	    .listing = p->listing,
@@ -90,8 +106,11 @@ static int insert(struct session *s, struct hark_err *err)
 	    .free_sites = unbound_texts(p->unbound),
 	    .n_free_sites = unbound_count(p->unbound),
 	    .inner_pid = proc_inner_id(s->pid, s->pid),
+	    .errno_offset = errno_place(p->modules, s->pid),
+	    .execname = name,
 	};
 
+	read_name(s->pid, name);
 	clock_calibrate(&s->clock, &plan.clock);
 
 	options_geometry(s->p.options, &plan.geometry);

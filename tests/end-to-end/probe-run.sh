@@ -4,7 +4,7 @@
 # how hark ends; and the twelve one-liners of hark-probe(1).
 . "$(dirname "$0")/lib.sh"
 
-plan 72
+plan 73
 
 gcc -g -O2 -pthread "$ROOT/tests/end-to-end/probe_run_prog.c" -o prog || exit 1
 
@@ -97,6 +97,8 @@ probe -q -n 'a.out:look:entry { printf("%s\n", copyinstr(arg0)); } ERROR { print
 is "a bad pointer is ERROR's" "$status:$(sort <<<"$out" | xargs)" \
 	"0:fault 1 at 8 more text"
 like "and is said, even quietly" "$err" '1 faulted'
+probe -q -n 'a.out:work:entry { printf("%s %s\n", execname, probemod); }' -- ./prog calls 1
+is "names of the program" "$(grep ' ' <<<"$out")" "prog prog"
 probe -q -n 'a.out:work:entry { printf("%s %d\n", $$1, $2); exit(0); }' -c './prog calls 1' word 7
 is "arguments of the script" "$(grep ' ' <<<"$out")" "word 7"
 
