@@ -12,7 +12,7 @@ struct tally {
 	size_t probes, sites;
 	bool lost;    /* somewhere */
 	bool verbose; /* a line for each probe, hit or not */
-	struct json *json;
+	struct json json;
 };
 
 static bool is_lossy(const struct collect_account *a)
@@ -121,14 +121,14 @@ static void put_one(void *ctx, const struct session_account *a)
 {
 	struct tally *t = ctx;
 
-	json_object(t->json, NULL);
-	json_text(t->json, "provider", a->text[0]);
-	json_text(t->json, "module", a->text[1]);
-	json_text(t->json, "function", a->text[2]);
-	json_text(t->json, "name", a->text[3]);
-	json_number(t->json, "instructions", a->sites);
-	put_hits(t->json, &a->hits);
-	json_end(t->json);
+	json_object(&t->json, NULL);
+	json_text(&t->json, "provider", a->text[0]);
+	json_text(&t->json, "module", a->text[1]);
+	json_text(&t->json, "function", a->text[2]);
+	json_text(&t->json, "name", a->text[3]);
+	json_number(&t->json, "instructions", a->sites);
+	put_hits(&t->json, &a->hits);
+	json_end(&t->json);
 }
 
 static void put_reason(void *ctx, bool is_loss, const char *text)
@@ -136,25 +136,22 @@ static void put_reason(void *ctx, bool is_loss, const char *text)
 	struct tally *t = ctx;
 
 	(void)is_loss;
-	json_text(t->json, NULL, text);
+	json_text(&t->json, NULL, text);
 }
 
 /* Standard output is the script's and the program's. */
 static void put_all(const struct session *s, struct tally *t)
 {
-	struct json j;
-
-	t->json = &j;
-	json_init(&j, stderr);
-	json_object(&j, NULL);
-	put_hits(&j, &t->all);
-	json_array(&j, "probes");
+	json_init(&t->json, stderr);
+	json_object(&t->json, NULL);
+	put_hits(&t->json, &t->all);
+	json_array(&t->json, "probes");
 	session_accounts(s, put_one, t);
-	json_end(&j);
-	json_array(&j, "reasons");
+	json_end(&t->json);
+	json_array(&t->json, "reasons");
 	session_explain(s, put_reason, t);
-	json_end(&j);
-	json_end(&j);
+	json_end(&t->json);
+	json_end(&t->json);
 }
 
 void probe_account(const struct session *s, const struct cli_args *args)

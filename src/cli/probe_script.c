@@ -109,8 +109,10 @@ int probe_script_init(struct probe_script *s, const struct cli_args *args,
 	s->sources = calloc(n, sizeof *s->sources);
 	s->texts = calloc(n, sizeof *s->texts);
 	s->settings = calloc(n, sizeof *s->settings);
-	if (s->sources == NULL || s->texts == NULL || s->settings == NULL)
-		rc = err_set(err, HARK_ENOMEM, 0, "out of memory");
+	if (s->sources == NULL || s->texts == NULL || s->settings == NULL) {
+		probe_script_fini(s);
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	}
 	for (size_t i = 0;
 	     rc == 0 && (name = args_next(args, i, &value)) != NULL; i++)
 		rc = take_option(s, name, value, err);
@@ -129,7 +131,7 @@ int probe_script_init(struct probe_script *s, const struct cli_args *args,
 
 void probe_script_fini(struct probe_script *s)
 {
-	for (size_t i = 0; i < s->n_texts; i++)
+	for (size_t i = 0; s->texts != NULL && i < s->n_texts; i++)
 		free(s->texts[i]);
 	free(s->texts);
 	free(s->sources);

@@ -9,9 +9,6 @@
 #include <string.h>
 
 enum {
-	KB = 1 << 10,
-	MB = 1 << 20,
-	GB = 1 << 30,
 	MS = 1000000,
 	MAX_THREADS = 1024,
 	NAME_MAX_LEN = 64,
@@ -29,15 +26,15 @@ struct row {
 /* clang-format off */
 #define AT(member) offsetof(struct options, member)
 static const struct row rows[] = {
-    {"bufsize", IS_SIZE, AT(bufsize), 16 * KB, GB, 4 * MB},
+    {"bufsize", IS_SIZE, AT(bufsize), 16 << 10, 1 << 30, 4 << 20},
     {"bufpolicy", IS_POLICY, AT(bufpolicy), 0, 0, 0},
-    {"aggsize", IS_SIZE, AT(aggsize), 16 * KB, GB, 4 * MB},
+    {"aggsize", IS_SIZE, AT(aggsize), 16 << 10, 1 << 30, 4 << 20},
     {"strsize", IS_SIZE, AT(strsize), PROBE_STRING_MIN, PROBE_STRING_MAX, 256},
-    {"dynvarsize", IS_SIZE, AT(dynvarsize), 4 * KB, GB, MB},
+    {"dynvarsize", IS_SIZE, AT(dynvarsize), 4 << 10, 1 << 30, 1 << 20},
     {"nspec", IS_COUNT, AT(nspec), 1, 1024, 16},
-    {"specsize", IS_SIZE, AT(specsize), KB, 64 * MB, 32 * KB},
+    {"specsize", IS_SIZE, AT(specsize), 1 << 10, 64 << 20, 32 << 10},
     {"ustackframes", IS_COUNT, AT(ustackframes), 1, PROBE_FRAMES_MAX, 20},
-    {"switchrate", IS_RATE, AT(switchrate), MS, 60000ULL * MS, 10 * MS},
+    {"switchrate", IS_RATE, AT(switchrate), MS, 60ULL * 1000 * MS, 10ULL * MS},
     {"quiet", IS_FLAG, AT(quiet), 0, 1, 0},
     {"flowindent", IS_FLAG, AT(flowindent), 0, 1, 0},
     {"destructive", IS_FLAG, AT(destructive), 0, 1, 0},

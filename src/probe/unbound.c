@@ -62,8 +62,10 @@ int unbound_new(const struct probe_program *p, struct unbound **out,
 		u->spots = calloc(most, sizeof *u->spots);
 		u->texts = calloc(most, sizeof *u->texts);
 	}
-	if (u == NULL || u->spots == NULL || u->texts == NULL)
-		rc = err_set(err, HARK_ENOMEM, 0, "out of memory");
+	if (u == NULL || u->spots == NULL || u->texts == NULL) {
+		unbound_free(u);
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	}
 	for (uint32_t i = 0; i < p->descriptions.n && rc == 0; i++)
 		rc = add(u, &probe_descriptions(p)[i], err);
 	if (rc < 0) {
