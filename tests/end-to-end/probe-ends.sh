@@ -20,7 +20,7 @@ far() { [ -s diary ] && [ "$(diary 1)" -gt "${1:-200000}" ]; }
 # launch SCRIPT PROG...: hark in the background, $hark; its program is $target.
 launch() {
 	printf '%s\n' "$1" >script.d
-	rm -f shown
+	rm -f shown said
 	"$HARK" probe -o shown "${OPTIONS[@]}" -s script.d -- "${@:2}" \
 		>said 2>errors </dev/null &
 	hark=$!
