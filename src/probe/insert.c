@@ -6,6 +6,7 @@
  * call which was moved is put back to the original. */
 #include "probe/insert_priv.h"
 
+#include "outside/proc.h"
 #include "outside/tracee.h"
 
 #include <signal.h>
@@ -170,6 +171,16 @@ static void gprs_of(struct user_regs_struct *r, unsigned long long *out[GPRS])
 	memcpy(out, all, sizeof all);
 }
 
+/* Is a trap of ours on its way? It was met before the text came back, and its
+ * handler is still needed. */
+static bool has_trapped(const struct insertion *i, const struct door_thread *t)
+{
+	uint64_t pending;
+
+	return proc_status(i->pid, t->tid, "SigPnd", 16, &pending) == 0 &&
+	       (pending & i->ours) != 0;
+}
+
 /* Back to the original, if nothing more has to happen where it is. 1: it is
  * there; 0: it must go on first. */
 static int bring_back(const struct insertion *i, struct door_thread *t)
@@ -179,6 +190,8 @@ static int bring_back(const struct insertion *i, struct door_thread *t)
 	const struct trampoline *at;
 	unsigned offset;
 
+	if (has_trapped(i, t))
+		return 0;
 	if (!insert_is_inside(i, t->seen.rip))
 		return 1;
 	at = trampoline_at(i, t->seen.rip, &offset);

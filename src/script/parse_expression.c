@@ -180,6 +180,20 @@ static bool known_type(struct parser *p, const char *name,
 	return types != NULL && types->named(types->ctx, name, out) == 0;
 }
 
+/* Asking for a type may mean reading all debug information: only where what
+ * follows the name could follow a type. */
+static bool may_be_type(const struct parser *p)
+{
+	const char *at = p->lexer.at;
+
+	while (at < p->lexer.end &&
+	       (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+		at++;
+	return at < p->lexer.end &&
+	       (*at == '*' || *at == ')' || *at == '_' ||
+		(*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'));
+}
+
 bool parse_begins_type(struct parser *p)
 {
 	struct script_type unused;
@@ -191,7 +205,7 @@ bool parse_begins_type(struct parser *p)
 	    basic_find(p->token.name) != NULL)
 		return true;
 	return word_find(p->token.name, &number) == WORD_NONE &&
-	       known_type(p, p->token.name, &unused);
+	       may_be_type(p) && known_type(p, p->token.name, &unused);
 }
 
 static void parse_tagged(struct parser *p, struct script_type *out)

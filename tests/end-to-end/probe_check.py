@@ -29,7 +29,8 @@ def shown(path):
     out = {}
     for line in open(path, errors="replace"):
         words = line.split()
-        if not words:
+        if not words or words[-1] == "FUNCTION:NAME" or \
+                re.fullmatch(r":tick-\w+", words[-1]):
             continue
         if not re.fullmatch(r"-?\d+", words[-1]):
             raise SystemExit(f"not a count: {line.strip()}")
