@@ -442,7 +442,7 @@ int survey_functions(struct survey *s, struct image_file *f,
 int survey_of_file(struct image_file *f, struct survey **out,
 		   struct hark_err *err)
 {
-	struct survey *s;
+	struct survey *s = NULL;
 
 	if (survey_read(f, &s, err) < 0)
 		return -1;
