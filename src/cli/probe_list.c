@@ -64,6 +64,8 @@ static void print_json(size_t id, const struct probe *p)
 	json_text(&j, "module", p->module->path);
 	json_text(&j, "function", p->pretty);
 	json_text(&j, "linked", p->function);
+	if (p->chosen != NULL)
+		json_text(&j, "chosen", p->chosen);
 	json_text(&j, "name", p->name);
 	json_text(&j, "form", form_name(form_of(p)));
 	json_number(&j, "address", p->addr);
@@ -110,8 +112,9 @@ static int add_row(struct grid *g, size_t id, const struct probe *p,
 	    grid_cell(g, how, err, "%s", form_name(form_of(p))) < 0 ||
 	    grid_cell(g, TERM_PLAIN, err, "0x%lx", (unsigned long)p->addr) <
 		0 ||
-	    grid_cell(g, how, err, "+0x%lx%s%s", (unsigned long)p->offset,
-		      p->refusal ? ": " : "", p->refusal ? p->refusal : "") < 0)
+	    grid_cell(g, how, err, "%s+0x%lx%s%s", p->chosen ? p->chosen : "",
+		      (unsigned long)p->offset, p->refusal ? ": " : "",
+		      p->refusal ? p->refusal : "") < 0)
 		return -1;
 	return 0;
 }

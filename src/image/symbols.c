@@ -521,6 +521,21 @@ static bool matches(const char *pattern, const char *name)
 	return false;
 }
 
+/* The first name of an entry of the code that matches; other names of it are
+ * from `at` on. NULL if none does. */
+static const struct symbol_entry *match(const struct symbols *s,
+					const struct symbol_entry *e, size_t at,
+					const char *pattern)
+{
+	if (matches(pattern, e->name))
+		return e;
+	for (; at < s->more.n && s->more.at[at].addr == e->addr; at++)
+		if (s->more.at[at].kind != SYMBOL_OBJECT &&
+		    matches(pattern, s->more.at[at].name))
+			return &s->more.at[at];
+	return NULL;
+}
+
 int symbols_each(struct image_file *f, const char *pattern,
 		 int (*visit)(void *ctx, const struct symbol *s), void *ctx,
 		 struct hark_err *err)
@@ -531,20 +546,13 @@ int symbols_each(struct image_file *f, const char *pattern,
 	if (s == NULL)
 		return -1;
 	for (size_t i = 0; i < s->code.n; i++) {
-		const struct symbol_entry *e = &s->code.at[i], *hit = NULL;
+		const struct symbol_entry *e = &s->code.at[i], *hit;
 		struct symbol symbol;
 		int rc;
 
 		while (at < s->more.n && s->more.at[at].addr < e->addr)
 			at++;
-		if (matches(pattern, e->name))
-			hit = e;
-		for (size_t k = at; hit == NULL && k < s->more.n &&
-				    s->more.at[k].addr == e->addr;
-		     k++)
-			if (s->more.at[k].kind != SYMBOL_OBJECT &&
-			    matches(pattern, s->more.at[k].name))
-				hit = &s->more.at[k];
+		hit = match(s, e, at, pattern);
 		if (hit == NULL)
 			continue;
 		symbol = symbol_of(hit);
@@ -555,6 +563,25 @@ int symbols_each(struct image_file *f, const char *pattern,
 			return rc;
 	}
 	return 0;
+}
+
+bool symbols_match(struct image_file *f, uint64_t addr, const char *pattern)
+{
+	const struct symbols *s = symbols_of(f, NULL);
+	const struct symbol_entry *e = s != NULL ? find(&s->code, addr) : NULL;
+	size_t lo = 0, hi = s != NULL ? s->more.n : 0;
+
+	if (e == NULL || e->addr != addr)
+		return false;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (s->more.at[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return match(s, e, lo, pattern) != NULL;
 }
 
 /* -- As written -- */

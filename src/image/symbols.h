@@ -61,6 +61,10 @@ int symbols_each(struct image_file *f, const char *pattern,
 		 int (*visit)(void *ctx, const struct symbol *s), void *ctx,
 		 struct hark_err *err);
 
+/* Does symbols_each() with that pattern visit a function that begins at addr?
+ */
+bool symbols_match(struct image_file *f, uint64_t addr, const char *pattern);
+
 /* As the programmer wrote it, with parameters; the name itself if it is not
  * mangled. s must come from f. Never NULL. */
 const char *symbols_pretty(struct image_file *f, const struct symbol *s);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 struct one {
 	enum provider provider;
@@ -194,6 +195,15 @@ static int add_one(void *ctx, const struct named *n)
 	return l->each != NULL ? l->each(l->ctx, i) : 0;
 }
 
+static bool read_word(void *ctx, uint64_t addr, uint64_t *out)
+{
+	const struct listing *l = ctx;
+	struct iovec to = {out, sizeof *out},
+		     from = {(void *)(uintptr_t)addr, sizeof *out}; // NOLINT
+
+	return process_vm_readv(l->pid, &to, 1, &from, 1, 0) == sizeof *out;
+}
+
 int listing_add(struct listing *l, const struct description *d,
 		int (*each)(void *ctx, size_t probe), void *ctx,
 		struct hark_err *err)
@@ -201,6 +211,7 @@ int listing_add(struct listing *l, const struct description *d,
 	struct names_tour t = {.modules = l->modules,
 			       .survey = survey_for,
 			       .visit = add_one,
+			       .word = read_word,
 			       .ctx = l};
 
 	l->provider = d->provider;
@@ -307,6 +318,7 @@ void listing_get(const struct listing *l, size_t i, struct probe *out)
 			      .module = a->module,
 			      .function = f->name,
 			      .pretty = symbols_pretty(a->module->file, f),
+			      .chosen = o->named.chosen,
 			      .name = o->name,
 			      .offset = addr - f->addr,
 			      .addr = addr + a->module->bias,

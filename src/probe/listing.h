@@ -32,6 +32,7 @@ struct probe {
 	const struct module *module; /* borrowed */
 	const char *function;	     /* borrowed, as linked */
 	const char *pretty;	     /* borrowed, as written */
+	const char *chosen;	     /* borrowed; of struct named */
 	const char *name;	     /* borrowed */
 	uint64_t offset;	     /* of the instruction in the function */
 	uint64_t addr;		     /* of the instruction, at run time */

@@ -1,13 +1,14 @@
 /* probe/names.c - from descriptions to instructions.
  *
- * Modules and functions are matched by image/. A function that the loader
- * chooses when it binds (an ifunc) is passed over: its symbol is the code that
- * chooses, not the function; the ones it chooses from have names of their own.
- * Code in the vdso is the kernel's, and never probed. */
+ * Modules and functions are matched by image/. Where the loader chooses the
+ * function (an ifunc), the symbol is the code that chooses: that is never
+ * probed, what it may choose (probe/choice.h) is. Code in the vdso is the
+ * kernel's, and never probed. */
 #include "probe/names.h"
 
 #include "base/fmt.h"
 #include "image/lines.h"
+#include "probe/choice.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -83,9 +84,11 @@ struct tour {
 	const struct module *module; /* borrowed */
 	struct survey *survey;	     /* borrowed */
 	struct symbol function;
+	const char *chosen;   /* its own name, if the loader chooses it */
 	struct hark_err *err; /* borrowed */
 	size_t found, functions;
-	const char *refusal; /* of the last offset that is none */
+	const char *refusal; /* why the last was passed over */
+	char text[384];	     /* of .refusal, if it is not constant */
 };
 
 static bool wants(const struct description *d, const char *name)
@@ -98,6 +101,7 @@ static int visit(struct tour *t, uint64_t addr, enum site_kind kind,
 {
 	struct named n = {.module = t->module,
 			  .function = t->function,
+			  .chosen = t->chosen,
 			  .site = {addr, kind},
 			  .name = name};
 
@@ -115,7 +119,7 @@ static bool is_part(void *ctx, uint64_t addr)
 {
 	struct tour *t = ctx;
 	struct symbol other;
-	const char *a = t->function.name, *b;
+	const char *a = t->chosen ? t->chosen : t->function.name, *b;
 	size_t len;
 
 	if (symbols_function(t->module->file, addr, &other, NULL) < 0)
@@ -153,27 +157,121 @@ static int visit_offset(struct tour *t, uint64_t offset)
 	return visit(t, addr, SITE_INSIDE, name);
 }
 
+static struct body body_of(struct tour *t)
+{
+	return (struct body){.survey = t->survey,
+			     .start = t->function.addr,
+			     .end = t->function.addr + t->function.size,
+			     .is_own = is_part,
+			     .ctx = t};
+}
+
+static int visit_entry(struct tour *t)
+{
+	struct body b = body_of(t);
+
+	return wants(t->d, "entry")
+		   ? visit(t, body_entry(&b), SITE_ENTRY, "entry")
+		   : 0;
+}
+
+static int visit_ends(struct tour *t)
+{
+	struct body b = body_of(t);
+
+	return wants(t->d, "return") ? body_ends(&b, visit_end, t) : 0;
+}
+
+/* -- Where the loader chooses -- */
+
+static bool function_at(void *ctx, uint64_t addr, struct symbol *out)
+{
+	const struct tour *t = ctx;
+
+	return symbols_function(t->module->file, addr, out, NULL) == 0 &&
+	       out->addr == addr;
+}
+
+static uint64_t slot_at(void *ctx, uint64_t addr)
+{
+	const struct tour *t = ctx;
+	uint64_t bias = t->module->bias, value;
+
+	if (t->t->word == NULL || !t->t->word(t->t->ctx, addr + bias, &value) ||
+	    value < bias)
+		return 0;
+	return value - bias;
+}
+
+static void refuse_offset(struct tour *t, const struct choice *c)
+{
+	size_t n = fmt_text(t->text, sizeof t->text,
+			    "an offset needs one function, and the loader "
+			    "chooses from %s",
+			    c->of[0].name);
+
+	for (unsigned i = 1; i < c->n && n < sizeof t->text; i++) {
+		bool fits = n + strlen(c->of[i].name) + 8 < sizeof t->text;
+
+		n += fmt_text(t->text + n, sizeof t->text - n, ", %s",
+			      fits ? c->of[i].name : "...");
+		if (!fits)
+			break;
+	}
+	t->refusal = t->text;
+}
+
+/* All entries come before all returns, so that each is one account. */
+static int visit_choice(struct tour *t, const struct symbol *y)
+{
+	struct choice_ask ask = {.survey = t->survey,
+				 .is_fixed = t->module->bias == 0,
+				 .function = function_at,
+				 .slot = slot_at,
+				 .ctx = t};
+	struct choice c;
+	uint64_t offset;
+	int rc = 0;
+
+	if (*t->d->function == '\0')
+		return 0; /* each by its own name */
+	t->functions++;
+	choice_of(&ask, y, &c);
+	if (c.n == 0)
+		t->refusal = "the loader chooses it, from what is not known";
+	else if (is_offset(t->d->name, &offset))
+		refuse_offset(t, &c);
+	for (unsigned i = 0; i < 2 * c.n && rc == 0; i++) {
+		const struct symbol *it = &c.of[i % c.n];
+
+		if (symbols_match(t->module->file, it->addr, t->d->function))
+			continue;
+		t->function = *it;
+		t->function.name = y->name;
+		t->chosen = it->name;
+		rc = i < c.n ? visit_entry(t) : visit_ends(t);
+	}
+	return rc;
+}
+
 static int visit_function(void *ctx, const struct symbol *y)
 {
 	struct tour *t = ctx;
 	bool plt = t->d->provider == PROVIDER_PLT;
-	struct body b = {.survey = t->survey,
-			 .start = y->addr,
-			 .end = y->addr + y->size,
-			 .is_own = is_part,
-			 .ctx = t};
 	uint64_t offset;
-	int rc = 0;
+	int rc;
 
-	if (plt != (y->kind == SYMBOL_PLT) || y->kind == SYMBOL_IFUNC ||
+	if (plt != (y->kind == SYMBOL_PLT) ||
 	    !(survey_at(t->survey, y->addr) & SURVEY_ENTRY))
 		return 0;
+	if (y->kind == SYMBOL_IFUNC)
+		return visit_choice(t, y);
 	t->function = *y;
+	t->chosen = NULL;
 	t->functions++;
-	if (wants(t->d, "entry"))
-		rc = visit(t, body_entry(&b), SITE_ENTRY, "entry");
-	if (rc == 0 && !plt && wants(t->d, "return"))
-		rc = body_ends(&b, visit_end, t);
+	rc = visit_entry(t);
+	if (rc == 0 && !plt)
+		rc = visit_ends(t);
 	if (rc == 0 && is_offset(t->d->name, &offset))
 		rc = visit_offset(t, offset);
 	return rc;
@@ -189,6 +287,7 @@ static int visit_line_site(void *ctx, uint64_t addr)
 	if (symbols_function(t->module->file, addr, &t->function, NULL) < 0 ||
 	    !(survey_at(t->survey, addr) & SURVEY_START))
 		return 0;
+	t->chosen = NULL;
 	fmt_text(name, sizeof name, "%lx",
 		 (unsigned long)(addr - t->function.addr));
 	return visit(t, addr, SITE_INSIDE, name);
@@ -295,8 +394,13 @@ enum { SIMILAR = 3, WORD_MAX = 64 };
 
 struct similar {
 	const char *word; /* borrowed */
-	const char *name[SIMILAR];
-	unsigned distance[SIMILAR], n;
+	bool plt;	  /* entries of the linkage table are meant */
+	struct {
+		const char *name; /* borrowed */
+		size_t len;	  /* without its @plt */
+		unsigned distance;
+	} of[SIMILAR];
+	unsigned n;
 };
 
 static unsigned least(unsigned a, unsigned b)
@@ -332,35 +436,67 @@ static unsigned distance(const char *a, const char *b)
 	return rows[m % 3][n];
 }
 
+/* The nearest come first. */
+static void keep(struct similar *s, const char *name, size_t len, unsigned d)
+{
+	unsigned i = s->n;
+
+	for (; i > 0 && s->of[i - 1].distance > d; i--)
+		if (i < SIMILAR)
+			s->of[i] = s->of[i - 1];
+	if (i == SIMILAR)
+		return;
+	s->of[i].name = name;
+	s->of[i].len = len;
+	s->of[i].distance = d;
+	s->n += s->n < SIMILAR;
+}
+
+/* An old version (name@V) is near if the name is. What matches has been
+ * refused: it is no help to name it again. */
 static int consider(void *ctx, const struct symbol *y)
 {
 	struct similar *s = ctx;
-	unsigned d = distance(s->word, y->name), i;
+	char name[WORD_MAX + 1];
+	size_t cut = strcspn(y->name, "@"), len = strlen(y->name);
+	unsigned d;
 
-	if (y->kind == SYMBOL_PLT || y->kind == SYMBOL_SUB ||
-	    d > 1 + strlen(s->word) / 4)
+	if (s->plt != (y->kind == SYMBOL_PLT) || y->kind == SYMBOL_SUB ||
+	    cut > WORD_MAX)
 		return 0;
-	for (i = 0; i < s->n; i++)
-		if (strcmp(s->name[i], y->name) == 0)
+	memcpy(name, y->name, cut);
+	name[cut] = '\0';
+	if (s->plt)
+		len = cut;
+	d = distance(s->word, name);
+	if (d > 1 + strlen(s->word) / 4 ||
+	    fnmatch(s->word, s->plt ? name : y->name, 0) == 0)
+		return 0;
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->of[i].len == len &&
+		    memcmp(s->of[i].name, y->name, len) == 0)
 			return 0;
-	for (i = s->n; i > 0 && s->distance[i - 1] > d; i--) {
-		if (i == SIMILAR)
-			continue;
-		s->name[i] = s->name[i - 1];
-		s->distance[i] = s->distance[i - 1];
-	}
-	if (i == SIMILAR)
-		return 0;
-	s->name[i] = y->name;
-	s->distance[i] = d;
-	s->n += s->n < SIMILAR;
+	keep(s, y->name, len, d);
 	return 0;
+}
+
+static void list_similar(const struct similar *s, char *out, size_t size)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < s->n && at < size; i++)
+		at += fmt_text(out + at, size - at, "%s%.*s",
+			       i == 0 ? "; there is " : ", ", (int)s->of[i].len,
+			       s->of[i].name);
 }
 
 static int none_found(const struct tour *t, size_t modules)
 {
-	struct similar s = {.word = t->d->function};
+	struct similar s = {.word = t->d->function,
+			    .plt = t->d->provider == PROVIDER_PLT};
 	const struct names_tour *n = t->t;
+	char list[256];
 
 	if (modules == 0)
 		return err_set(t->err, HARK_ENOENT, 0, "no module matches '%s'",
@@ -377,14 +513,10 @@ static int none_found(const struct tour *t, size_t modules)
 		if (is_asked(t, modules_get(n->modules, i)))
 			symbols_each(modules_get(n->modules, i)->file, NULL,
 				     consider, &s, NULL);
-	if (s.n == 0)
-		return err_set(t->err, HARK_ENOENT, 0,
-			       "no function matches '%s'", t->d->function);
-	return err_set(t->err, HARK_ENOENT, 0,
-		       "no function matches '%s'; there is %s%s%s%s%s",
-		       t->d->function, s.name[0], s.n > 1 ? ", " : "",
-		       s.n > 1 ? s.name[1] : "", s.n > 2 ? ", " : "",
-		       s.n > 2 ? s.name[2] : "");
+	list_similar(&s, list, sizeof list);
+	return err_set(t->err, HARK_ENOENT, 0, "no %s matches '%s'%s",
+		       s.plt ? "call out of it" : "function", t->d->function,
+		       list);
 }
 
 int names_each(const struct names_tour *t, const struct description *d,

@@ -15,7 +15,12 @@
  *						provider; - in NAME is __
  *
  * Fields may be patterns of * ? []; an empty one is any. A name left empty is
- * entry and return. Hosted. */
+ * entry and return.
+ *
+ * A name for which the loader chooses one of several functions (an ifunc, as
+ * memcpy) means all that it may choose, for only that one is ever called; but
+ * not where the pattern means that function itself: `libc:*` has each function
+ * once, by its own name. Hosted. */
 #ifndef PROBE_NAMES_H
 #define PROBE_NAMES_H
 
@@ -40,6 +45,9 @@ int description_of(const char *const part[4], int pid, struct description *out,
 struct named {
 	const struct module *module; /* borrowed from the modules */
 	struct symbol function;	     /* link-time addresses */
+	/* Where the loader chooses the function: what the one that it may
+	 * choose, and that this is, is called itself. Else NULL. */
+	const char *chosen; /* borrowed from the file */
 	struct site site;
 	const char *name; /* "entry", "return", an offset, or the usdt's */
 	const struct usdt *usdt; /* or NULL; it and .name: for the visit */
@@ -54,7 +62,11 @@ struct names_tour {
 	names_survey *survey;
 	/* Not 0 ends the tour. */
 	int (*visit)(void *ctx, const struct named *n);
-	void *ctx; /* borrowed; of both */
+	/* A word of the process's memory, by its address at run time; false if
+	 * there is none. May be NULL: then what only the loader knows is not
+	 * known. */
+	bool (*word)(void *ctx, uint64_t addr, uint64_t *out);
+	void *ctx; /* borrowed; of all */
 };
 
 /* Visits all of them. HARK_ENOENT if there are none: the text names what is

@@ -138,6 +138,7 @@ static void memory(struct space *s, uint64_t *x)
 	unsigned char v = (unsigned char)next(x);
 	uint64_t before, after;
 
+	n += n == MAGIC; /* those are counted, memmove may be the same code */
 	for (size_t i = 0; i < LEN + 512; i++)
 		s->a[i] = (char)next(x);
 	memcpy(s->b + to, s->a + from, n);
