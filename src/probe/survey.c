@@ -10,7 +10,11 @@
  * of 32-bit distances from its own begin, whose address an lea takes) are read
  * as far as their entries stay within the function. Where a table ends is not
  * known, and what stands behind it may look like more of it: so its entries
- * are targets, but no proof that an instruction starts there. */
+ * are targets, but no proof that an instruction starts there.
+ *
+ * What an lea names is data, as a rule: a table, or a constant between the
+ * functions. It is code if the register is jumped through before anything else
+ * is done with it, and if what is there can be followed. */
 #include "probe/survey.h"
 
 #include "image/image.h"
@@ -19,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_MAX = 4096, TABLES_MAX = 64 };
+enum { TABLE_MAX = 4096, TABLES_MAX = 64, LABELS_MAX = 64, NEAR = 16 };
 
 /* The walk over one function. */
 struct walk {
@@ -29,6 +33,8 @@ struct walk {
 	size_t n, room;
 	uint64_t table[TABLES_MAX]; /* addresses that an lea took */
 	unsigned n_tables;
+	uint64_t label[LABELS_MAX]; /* the same, to jump there: not looked at */
+	unsigned n_labels;
 	bool jumps_indirectly, failed;
 };
 
@@ -117,6 +123,35 @@ static void later(struct walk *w, uint64_t addr)
 	w->todo[w->n++] = addr;
 }
 
+static bool is_lea(const struct x86_insn *i)
+{
+	return i->space == X86_SPACE_LEGACY && i->opcode == 0x8d;
+}
+
+/* Is the register jumped through, from addr on, and used for nothing else
+ * before? */
+static bool is_jumped_through(const struct walk *w, uint64_t addr, unsigned reg)
+{
+	struct x86_insn i;
+
+	for (unsigned n = 0; n < NEAR && addr < w->end; n++, addr += i.len) {
+		if (!decode_in(w->s, addr, w->end, &i))
+			return false;
+		if (i.row->flow == X86_JMP_IND || i.row->flow == X86_CALL_IND)
+			return !i.is_mem && i.rm == reg;
+		if (((i.gpr_read | i.gpr_write) >> reg & 1) ||
+		    i.row->flow == X86_CALL || !x86_falls_through(&i))
+			return false;
+	}
+	return false;
+}
+
+static void mark_data(struct walk *w, uint64_t addr)
+{
+	if (is_code(w->s, addr) && !(survey_at(w->s, addr) & SURVEY_ENTRY))
+		mark(w->s, addr, SURVEY_DATA);
+}
+
 static void note_operand(struct walk *w, const struct x86_insn *i,
 			 uint64_t next)
 {
@@ -124,10 +159,13 @@ static void note_operand(struct walk *w, const struct x86_insn *i,
 
 	if (!x86_uses_rip(i))
 		return;
-	if (is_code(w->s, addr) && !(survey_at(w->s, addr) & SURVEY_ENTRY))
-		mark(w->s, addr, SURVEY_DATA);
-	if (i->space == X86_SPACE_LEGACY && i->opcode == 0x8d &&
-	    w->n_tables < TABLES_MAX)
+	if (is_lea(i) && addr >= w->start && addr < w->end &&
+	    w->n_labels < LABELS_MAX && is_jumped_through(w, next, i->reg)) {
+		w->label[w->n_labels++] = addr;
+		return;
+	}
+	mark_data(w, addr);
+	if (is_lea(i) && w->n_tables < TABLES_MAX)
 		w->table[w->n_tables++] = addr;
 }
 
@@ -174,6 +212,45 @@ static void follow_all(struct walk *w)
 		follow(w, w->todo[--w->n]);
 }
 
+/* -- Labels -- */
+
+/* Can addr be followed, as far as the line goes, without a contradiction to
+ * what is known? */
+static bool is_line(const struct walk *w, uint64_t addr)
+{
+	struct x86_insn i;
+
+	do {
+		if (survey_at(w->s, addr) & SURVEY_START)
+			return true;
+		if (addr >= w->end || survey_is_inside(w->s, addr) ||
+		    !decode_in(w->s, addr, w->end, &i))
+			return false;
+		for (unsigned k = 0; k < i.len; k++)
+			if (survey_at(w->s, addr + k) & SURVEY_DATA ||
+			    (k > 0 && survey_at(w->s, addr + k) & SURVEY_START))
+				return false;
+		addr += i.len;
+	} while (x86_falls_through(&i));
+	return true;
+}
+
+/* When all else that can be followed is known. */
+static void follow_labels(struct walk *w)
+{
+	while (w->n_labels > 0) {
+		uint64_t addr = w->label[--w->n_labels];
+
+		if (!is_line(w, addr)) {
+			mark_data(w, addr);
+			continue;
+		}
+		mark(w->s, addr, SURVEY_TARGET);
+		later(w, addr);
+		follow_all(w);
+	}
+}
+
 /* -- Jump tables -- */
 
 static void read_table(struct walk *w, uint64_t table)
@@ -193,8 +270,13 @@ static void read_table(struct walk *w, uint64_t table)
 	}
 }
 
+/* Who knows the address of an instruction may jump there. */
 static void read_tables(struct walk *w)
 {
+	for (unsigned k = 0; k < w->n_tables; k++)
+		if ((survey_at(w->s, w->table[k]) &
+		     (SURVEY_START | SURVEY_SWEPT)) == SURVEY_START)
+			mark(w->s, w->table[k], SURVEY_TARGET);
 	for (unsigned k = 0; w->jumps_indirectly && k < w->n_tables; k++)
 		read_table(w, w->table[k]);
 }
@@ -258,8 +340,10 @@ int survey_function(struct survey *s, uint64_t start, uint64_t end,
 	mark(s, start, SURVEY_ENTRY);
 	follow(&w, start);
 	follow_all(&w);
+	follow_labels(&w);
 	sweep(&w);
 	follow_all(&w);
+	follow_labels(&w);
 	read_tables(&w);
 	free(w.todo);
 	if (w.failed)

@@ -5,11 +5,13 @@
  * code of one file, one byte of facts a byte of code, by link-time addresses.
  *
  * S1  SURVEY_START is set where control can be followed to from the entry of
- *     a function, and (with SURVEY_SWEPT) where decoding the rest in a line
- *     gives a sequence that ends exactly where the known code goes on.
- * S2  SURVEY_TARGET is set at least wherever a direct branch or a call of any
- *     surveyed function leads, behind every call, and where entries of jump
- *     tables lead that could be recognised. Indirect branches may lead
+ *     a function (through a register, if an lea has just put an address of
+ *     the function there), and (with SURVEY_SWEPT) where decoding the rest in a
+ * line gives a sequence that ends exactly where the known code goes on. S2
+ * SURVEY_TARGET is set at least wherever a direct branch or a call of any
+ *     surveyed function leads, behind every call, at instructions whose
+ *     address an lea takes, and where entries of jump tables lead that could
+ *     be recognised. Indirect branches may lead
  *     elsewhere: whoever relies on a byte not being a target makes it trap.
  * S3  SURVEY_PAD is set on nops and int3 behind an instruction that does not
  *     fall through, if no known branch leads there, and nothing that could be

@@ -86,19 +86,88 @@ static struct survey *survey_code(const uint8_t *code, size_t len)
 	return s;
 }
 
-START_TEST(data_in_the_text_is_no_code)
+/* What an lea at 0x1000 names is at `at`, and is data to the end. */
+static void is_data(const uint8_t *code, size_t len, uint64_t at)
 {
-	/* lea rax, [rip+3]; jmp rax; and eight bytes of something */
-	static const uint8_t code[] = {0x48, 0x8d, 0x05, 0x02, 0,    0,	  0,
-				       0xff, 0xe0, 0xc3, 0xc3, 0xc3, 0xc3};
-	struct survey *s = survey_code(code, sizeof code);
+	struct survey *s = survey_code(code, len);
 
 	ck_assert(survey_at(s, 0x1007) & SURVEY_START);
-	ck_assert(survey_at(s, 0x1009) & SURVEY_DATA);
-	for (uint64_t a = 0x1009; a < 0x1000 + sizeof code; a++)
+	ck_assert(survey_at(s, at) & SURVEY_DATA);
+	for (uint64_t a = at; a < 0x1000 + len; a++)
 		ck_assert(!(survey_at(s, a) & SURVEY_START));
 	ck_assert_str_eq("no instruction is known to start there",
-			 form_refusal(s, 0x100a));
+			 form_refusal(s, at));
+	survey_free(s);
+}
+
+START_TEST(data_in_the_text_is_no_code)
+{
+	/* lea rax, [rip+4]; mov eax, [rax]; jmp *rdx; what looks like code */
+	static const uint8_t read[] = {0x48, 0x8d, 0x05, 0x04, 0,
+				       0,    0,	   0x8b, 0x00, 0xff,
+				       0xe2, 0xc3, 0xc3, 0xc3};
+	/* lea rax, [rip+5]; add rax, rdx; jmp *rax: a sum is no label */
+	static const uint8_t sum[] = {0x48, 0x8d, 0x05, 0x05, 0,
+				      0,    0,	  0x48, 0x01, 0xd0,
+				      0xff, 0xe0, 0xc3, 0xc3, 0xc3};
+	/* lea rax, [rip+5]; mov [rsp], rax; ret: who knows */
+	static const uint8_t kept[] = {0x48, 0x8d, 0x05, 0x05, 0,
+				       0,    0,	   0x48, 0x89, 0x04,
+				       0x24, 0xc3, 0xc3, 0xc3, 0xc3};
+	/* lea rax, [rip+2]; jmp *rax; and no instruction */
+	static const uint8_t wrong[] = {0x48, 0x8d, 0x05, 0x02, 0,    0,   0,
+					0xff, 0xe0, 0x90, 0x06, 0xc3, 0xc3};
+	/* lea rax, [rip+2]; jmp *rax; and half of one */
+	static const uint8_t half[] = {0x48, 0x8d, 0x05, 0x02, 0,    0,	  0,
+				       0xff, 0xe0, 0x90, 0xb8, 0xc3, 0xc3};
+
+	is_data(read, sizeof read, 0x100b);
+	is_data(sum, sizeof sum, 0x100c);
+	is_data(kept, sizeof kept, 0x100c);
+	is_data(wrong, sizeof wrong, 0x1009);
+	is_data(half, sizeof half, 0x1009);
+}
+END_TEST
+
+START_TEST(what_is_jumped_to_through_a_register_is_code)
+{
+	/* lea rax, [rip+5]; nop; jmp *rax; ud2; 0x100c: nop; ret */
+	static const uint8_t code[] = {0x48, 0x8d, 0x05, 0x05, 0,
+				       0,    0,	   0x90, 0xff, 0xe0,
+				       0x0f, 0x0b, 0x90, 0xc3};
+	struct survey *s = survey_code(code, sizeof code);
+
+	ck_assert_int_eq(SURVEY_START | SURVEY_TARGET | SURVEY_INSIDE,
+			 survey_at(s, 0x100c));
+	ck_assert_int_eq(SURVEY_START | SURVEY_INSIDE, survey_at(s, 0x100d));
+	ck_assert_ptr_null(form_refusal(s, 0x100c));
+	survey_free(s);
+}
+END_TEST
+
+START_TEST(into_an_instruction_no_lea_leads)
+{
+	/* lea rax, [rip-6]; jmp *rax: to the 05 of the lea itself */
+	static const uint8_t code[] = {0x48, 0x8d, 0x05, 0xfa, 0xff,
+				       0xff, 0xff, 0xff, 0xe0};
+	struct survey *s = survey_code(code, sizeof code);
+
+	ck_assert(!(survey_at(s, 0x1001) & SURVEY_START));
+	ck_assert(survey_at(s, 0x1001) & SURVEY_DATA);
+	survey_free(s);
+}
+END_TEST
+
+START_TEST(an_instruction_whose_address_is_known_is_a_target)
+{
+	/* lea rax, [rip+1]; nop; nop; ret */
+	static const uint8_t code[] = {0x48, 0x8d, 0x05, 0x01, 0,
+				       0,    0,	   0x90, 0x90, 0xc3};
+	struct survey *s = survey_code(code, sizeof code);
+
+	ck_assert(survey_at(s, 0x1008) & SURVEY_START);
+	ck_assert(survey_at(s, 0x1008) & SURVEY_TARGET);
+	ck_assert(!(survey_at(s, 0x1007) & SURVEY_TARGET));
 	survey_free(s);
 }
 END_TEST
@@ -264,6 +333,9 @@ Suite *probe_names_suite(void)
 	tcase_add_test(t, a_provider_is_a_word_and_the_process);
 	tcase_add_test(t, bad_providers_are_refused);
 	tcase_add_test(t, data_in_the_text_is_no_code);
+	tcase_add_test(t, what_is_jumped_to_through_a_register_is_code);
+	tcase_add_test(t, into_an_instruction_no_lea_leads);
+	tcase_add_test(t, an_instruction_whose_address_is_known_is_a_target);
 	tcase_add_test(t, what_is_behind_a_prefix_is_part_of_it);
 	tcase_add_test(t, beyond_a_jump_table_nothing_is_believed);
 	tcase_add_test(t, returns_and_jumps_away_are_ends);
