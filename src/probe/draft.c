@@ -84,12 +84,27 @@ static bool reads(const struct probe_insn *i)
 	}
 }
 
-bool draft_reads(const struct draft *d)
+static bool is_errno(const struct probe_insn *i)
+{
+	return i->op == PROBE_BUILTIN && i->imm == PROBE_BUILTIN_ERRNO;
+}
+
+static bool has(const struct draft *d, bool (*is)(const struct probe_insn *i))
 {
 	const struct probe_insn *code = probe_code(d->program);
 
 	for (uint32_t i = 0; i < d->program->code.n; i++)
-		if (reads(&code[i]))
+		if (is(&code[i]))
 			return true;
 	return false;
+}
+
+bool draft_reads(const struct draft *d)
+{
+	return has(d, reads);
+}
+
+bool draft_wants_errno(const struct draft *d)
+{
+	return has(d, is_errno);
 }

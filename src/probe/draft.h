@@ -34,5 +34,7 @@ void draft_fini(struct draft *d);
 
 /* Does a clause read memory that may not be there? */
 bool draft_reads(const struct draft *d);
+/* Does one ask for errno? */
+bool draft_wants_errno(const struct draft *d);
 
 #endif

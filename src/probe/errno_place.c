@@ -1,84 +1,198 @@
-/* probe/errno_place.c - the few ways in which __errno_location is compiled.
+/* probe/errno_place.c - reads __errno_location.
  *
- *	mov rax, [rip + d]; add rax, fs:0	glibc, shared
- *	mov rax, imm; add rax, fs:0		glibc, static
- *	mov rax, fs:0; add rax, imm		musl, or another compiler
- */
+ *	glibc		mov slot(%rip), %rax; add %fs:0, %rax; ret
+ *	or		mov %fs:0, %rax; add slot(%rip), %rax; ret
+ *	linked static	mov $-64, %rax; add %fs:0, %rax; ret
+ *	musl		mov %fs:0, %rax; add $52, %rax; ret
+ *
+ * Of each register is known: nothing, a constant, or the fs base (which lies
+ * at %fs:0, too) and a constant. Whatever else an instruction does to one makes
+ * it unknown, so no instruction is misunderstood. */
 #include "probe/errno_place.h"
 
 #include "image/symbols.h"
+#include "x86/decode.h"
 
-#include <string.h>
 #include <sys/uio.h>
 
-static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa},
-		     add_fs[] = {0x64, 0x48, 0x03, 0x04, 0x25, 0, 0, 0, 0},
-		     load_fs[] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0},
-		     load_rip[] = {0x48, 0x8b, 0x05},
-		     load_imm[] = {0x48, 0xc7, 0xc0},
-		     add_imm32[] = {0x48, 0x05},
-		     add_imm8[] = {0x48, 0x83, 0xc0};
+enum { INSNS_MAX = 16, CODE_MAX = 64, FS = 0x64 };
 
-#define BEGINS(code, what) (memcmp((code), (what), sizeof(what)) == 0)
+struct value {
+	bool is_known;
+	unsigned bases; /* how often the fs base is in it */
+	uint64_t constant;
+};
 
-static int32_t word_at(const uint8_t *at)
+struct reading {
+	struct value reg[16];
+	uint64_t next; /* address of the next instruction */
+	bool (*word)(void *ctx, uint64_t addr, uint64_t *out);
+	void *ctx; /* borrowed */
+};
+
+static struct value constant(uint64_t v)
 {
-	int32_t word;
-
-	memcpy(&word, at, sizeof word);
-	return word;
+	return (struct value){.is_known = true, .constant = v};
 }
 
-int64_t errno_place_of_code(const uint8_t *code, int64_t *at)
+static struct value sum(struct value a, struct value b)
 {
-	unsigned skip = BEGINS(code, endbr) ? sizeof endbr : 0;
+	return (struct value){.is_known = a.is_known && b.is_known,
+			      .bases = a.bases + b.bases,
+			      .constant = a.constant + b.constant};
+}
 
-	code += skip;
-	*at = 0;
-	if (BEGINS(code, load_rip) && BEGINS(code + 7, add_fs)) {
-		*at = word_at(code + 3) + 7 + (int64_t)skip;
-		return 0;
+static struct value load(const struct reading *r, const struct x86_insn *i)
+{
+	struct value unknown = {0};
+	uint64_t v;
+
+	if (i->index != X86_NOREG || i->prefixes & X86_P_67)
+		return unknown;
+	if (i->seg == FS && i->base == X86_NOREG && i->disp == 0)
+		return (struct value){.is_known = true, .bases = 1};
+	if (i->seg == 0 && i->base == X86_RIP &&
+	    r->word(r->ctx, r->next + (uint64_t)i->disp, &v))
+		return constant(v);
+	return unknown;
+}
+
+/* What lea computes. */
+static struct value address(const struct reading *r, const struct x86_insn *i)
+{
+	struct value v = constant((uint64_t)i->disp);
+
+	if (i->base == X86_RIP || i->prefixes & X86_P_67 || i->scale != 0)
+		return (struct value){0};
+	if (i->base != X86_NOREG)
+		v = sum(v, r->reg[i->base]);
+	if (i->index != X86_NOREG)
+		v = sum(v, r->reg[i->index]);
+	return v;
+}
+
+static struct value operand(const struct reading *r, const struct x86_insn *i)
+{
+	return i->is_mem ? load(r, i) : r->reg[i->rm];
+}
+
+/* What the instruction makes of the one register that it writes. */
+static struct value result(const struct reading *r, const uint8_t *code,
+			   const struct x86_insn *i, unsigned reg)
+{
+	struct value old = r->reg[reg],
+		     imm = constant((uint64_t)x86_imm(code, i));
+	bool wide = i->rex & 8;
+	struct value unknown = {0};
+
+	if (i->space != X86_SPACE_LEGACY || i->prefixes & X86_P_66)
+		return unknown;
+	if (!wide) /* mov $imm32, %eax: the other half is 0 */
+		return i->opcode >= 0xb8 && i->opcode <= 0xbf
+			   ? constant((uint32_t)imm.constant)
+			   : unknown;
+	switch (i->opcode) {
+	case 0x01: /* add reg, reg */
+		return i->is_mem ? unknown : sum(old, r->reg[i->reg]);
+	case 0x03:
+		return sum(old, operand(r, i));
+	case 0x05: /* add imm, %rax */
+		return sum(old, imm);
+	case 0x2d: /* sub imm, %rax */
+		return sum(old, constant(-imm.constant));
+	case 0x81:
+	case 0x83:
+		if ((i->modrm >> 3 & 7) == 0)
+			return sum(old, imm);
+		if ((i->modrm >> 3 & 7) == 5)
+			return sum(old, constant(-imm.constant));
+		return unknown;
+	case 0x89: /* mov reg, reg */
+		return i->is_mem ? unknown : r->reg[i->reg];
+	case 0x8b:
+		return operand(r, i);
+	case 0x8d:
+		return address(r, i);
+	case 0xb8 ... 0xbf:
+	case 0xc7:
+		return imm;
+	default:
+		return unknown;
 	}
-	if (BEGINS(code, load_imm) && BEGINS(code + 7, add_fs))
-		return word_at(code + 3);
-	if (!BEGINS(code, load_fs))
-		return 0;
-	code += sizeof load_fs;
-	if (BEGINS(code, add_imm32))
-		return word_at(code + 2);
-	return BEGINS(code, add_imm8) ? (int8_t)code[3] : 0;
 }
 
-static bool read_memory(int pid, uint64_t addr, void *out, size_t len)
+static void execute(struct reading *r, const uint8_t *code,
+		    const struct x86_insn *i)
 {
-	struct iovec to = {out, len}, from = {(void *)(uintptr_t)addr, len};
+	unsigned written = i->gpr_write;
+	struct value v = {0};
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+	if (written != 0 && (written & (written - 1)) == 0)
+		v = result(r, code, i, (unsigned)__builtin_ctz(written));
+	for (unsigned k = 0; k < 16; k++)
+		if (written >> k & 1)
+			r->reg[k] = v;
+}
+
+int64_t errno_place_of(const uint8_t *code, size_t len, uint64_t at,
+		       bool (*word)(void *ctx, uint64_t addr, uint64_t *out),
+		       void *ctx)
+{
+	struct reading r = {.word = word, .ctx = ctx};
+	const struct value *rax = &r.reg[X86_RAX];
+	size_t done = 0;
+	struct x86_insn i;
+
+	for (unsigned n = 0; n < INSNS_MAX; n++) {
+		if (x86_decode(code + done, (unsigned)(len - done), &i) !=
+		    X86_OK)
+			return 0;
+		if (i.row->flow == X86_RET)
+			return rax->is_known && rax->bases == 1
+				   ? (int64_t)rax->constant
+				   : 0;
+		if (i.row->flow != X86_NEXT)
+			return 0;
+		r.next = at + done + i.len;
+		execute(&r, code + done, &i);
+		done += i.len;
+	}
+	return 0;
+}
+
+/* -- In a process -- */
+
+static bool read_word(void *ctx, uint64_t addr, uint64_t *out)
+{
+	const int *pid = ctx;
+	struct iovec to = {out, sizeof *out},
+		     from = {(void *)(uintptr_t)addr, sizeof *out}; // NOLINT
+
+	return process_vm_readv(*pid, &to, 1, &from, 1, 0) == sizeof *out;
 }
 
 static int64_t place_in(const struct module *m, int pid)
 {
-	uint8_t code[ERRNO_CODE];
+	uint8_t code[CODE_MAX];
 	struct symbol y;
-	int64_t at, place;
+	size_t len;
 
-	if (m->file == NULL ||
-	    symbols_named(m->file, "__errno_location", &y, NULL) < 0 ||
+	if (symbols_named(m->file, "__errno_location", &y, NULL) < 0 ||
 	    y.kind != SYMBOL_FUNCTION ||
-	    !read_memory(pid, y.addr + m->bias, code, sizeof code))
+	    image_file_read(m->file, y.addr, code, sizeof code, &len, NULL) < 0)
 		return 0;
-	place = errno_place_of_code(code, &at);
-	if (at != 0 && !read_memory(pid, y.addr + m->bias + (uint64_t)at,
-				    &place, sizeof place))
-		return 0;
-	return place;
+	return errno_place_of(code, len, y.addr + m->bias, read_word, &pid);
 }
 
-int64_t errno_place(struct modules *m, int pid)
+int64_t errno_place(struct modules *modules, int pid)
 {
-	int64_t place = 0;
+	int64_t found = 0;
 
-	for (size_t i = 0; i < modules_count(m) && place == 0; i++)
-		place = place_in(modules_get(m, i), pid);
-	return place;
+	for (size_t i = 0; i < modules_count(modules) && found == 0; i++) {
+		const struct module *m = modules_get(modules, i);
+
+		if (m->file != NULL && m->kind != MODULE_VDSO)
+			found = place_in(m, pid);
+	}
+	return found;
 }

@@ -34,7 +34,7 @@ struct insert_plan {
 	uint32_t flags;			  /* COLLECT_* */
 	struct collect_clock clock;
 	int inner_pid;	      /* what the process calls itself */
-	int64_t errno_offset; /* probe/errno_place.h */
+	int64_t errno_offset; /* probe/errno_place.h; 0: not asked for */
 	const char *execname; /* or NULL */
 	/* Sites that belong to no instruction (BEGIN and so on): their texts;
 	 * they get the first numbers. */

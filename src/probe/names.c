@@ -225,7 +225,7 @@ static void refuse_offset(struct tour *t, const struct choice *c)
 static int visit_choice(struct tour *t, const struct symbol *y)
 {
 	struct choice_ask ask = {.survey = t->survey,
-				 .is_fixed = t->module->bias == 0,
+				 .is_fixed = t->module->kind == MODULE_EXEC,
 				 .function = function_at,
 				 .slot = slot_at,
 				 .ctx = t};

@@ -46,6 +46,7 @@ struct session {
 	int pidfd;	     /* owned */
 	struct image *image; /* owned */
 	struct draft draft;
+	int64_t errno_offset;	 /* 0: the script does not ask */
 	struct clock_look clock; /* a first look */
 	struct door door;	 /* while is_held */
 	bool is_held, is_gone;
@@ -67,13 +68,26 @@ static void note(const struct session *s, bool is_error, const char *text)
 
 /* -- Insertion -- */
 
+static int find_errno(struct session *s, struct hark_err *err)
+{
+	if (!draft_wants_errno(&s->draft))
+		return 0;
+	s->errno_offset = errno_place(s->draft.modules, s->pid);
+	return s->errno_offset != 0
+		   ? 0
+		   : err_set(err, HARK_EREFUSE, 0,
+			     "errno is not known: the program has no "
+			     "__errno_location that tells where it is");
+}
+
 static int make_draft(struct session *s, struct hark_err *err)
 {
 	struct draft *d = &s->draft;
 
 	draft_fini(d);
 	if (draft_init(d, s->image, s->pid, s->p.script, s->p.options, true,
-		       err) < 0)
+		       err) < 0 ||
+	    find_errno(s, err) < 0)
 		return -1;
 	return match_check(d->match, d->listing, &s->refused, err);
 }
@@ -106,7 +120,7 @@ static int insert(struct session *s, struct hark_err *err)
 	    .free_sites = unbound_texts(p->unbound),
 	    .n_free_sites = unbound_count(p->unbound),
 	    .inner_pid = proc_inner_id(s->pid, s->pid),
-	    .errno_offset = errno_place(p->modules, s->pid),
+	    .errno_offset = s->errno_offset,
 	    .execname = name,
 	};
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 19
+plan 28
 
 # -- Functions that the loader chooses --
 
@@ -56,3 +56,43 @@ is "what was refused is not offered" "$err" \
 try hark probe -l -n 'pid$target:a.out:nothing_of_the_kind:entry' -- ./shared
 is "nothing is offered where nothing is like it" "$err" \
 	"hark: no function matches 'nothing_of_the_kind'"
+
+# -- errno --
+
+source=$SRC/probe_errno.c
+script='pid$target:a.out:seen:entry { @[probefunc] = count(); }
+pid$target:a.out:seen:entry /errno != (int)arg0/ { @["wrong"] = count(); }'
+ways=(shared "" static "-static -no-pie -fno-pie" static_pie -static-pie)
+for ((i = 0; i < ${#ways[@]}; i += 2)); do
+	# shellcheck disable=SC2086  # several flags
+	gcc -O2 -pthread ${ways[i + 1]} "$source" -o "errno_${ways[i]}"
+done
+musl-gcc -O2 "$source" -o errno_musl
+musl-gcc -O2 -static "$source" -o errno_musl_static
+for way in shared static static_pie musl musl_static; do
+	probe "$script" "./errno_$way" 1000
+	is "errno of every thread, $way" \
+		"$(check counts shown said hit), $(grep -c wrong shown) wrong" \
+		"right, 0 wrong"
+done
+
+mkfifo go
+./errno_shared 1000 wait <go >said &
+pid=$!
+exec 3>go
+rm -f shown
+printf '%s\n' "$script BEGIN { system(\"echo >go\"); }" >script.d
+hark probe -q -w -o shown -s script.d -p $pid >/dev/null 2>errors
+exec 3>&-
+wait $pid
+is "errno of a process that runs already" \
+	"$(check counts shown said hit), $(grep -c wrong shown) wrong" \
+	"right, 0 wrong"
+
+printf 'void _start(void) { asm("nop; nop; ud2"); }\n' >none.c
+gcc -O2 -static -nostdlib none.c -o none
+try hark probe -n 'pid$target:a.out:_start:entry { trace(errno); }' -- ./none
+is "without a C library there is none" "$status" 125
+like "and that is said" "$err" 'errno is not known: .*__errno_location'
+try hark probe -n 'pid$target:a.out:_start:entry { trace(1); }' -- ./none
+is "who does not ask is not refused" "$status" 132
