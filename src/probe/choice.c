@@ -91,6 +91,8 @@ static void read_one(struct reading *r, const struct symbol *y, bool calls)
 			continue;
 		if (!calls)
 			look_at(r, a, &i);
+		if (i.row->flow == X86_CALL_IND)
+			r->out->may_ask = true;
 		if (!x86_is_direct(&i))
 			continue;
 		target = x86_target(survey_bytes(s, a), &i, a);
@@ -114,6 +116,7 @@ void choice_of(const struct choice_ask *a, const struct symbol *chooser,
 	struct reading r = {.a = a, .out = out, .todo = {*chooser}, .n = 1};
 
 	out->n = 0;
+	out->may_ask = false;
 	read_all(&r);
 	if (out->n > 0)
 		return;

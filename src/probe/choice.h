@@ -23,6 +23,9 @@ enum { CHOICE_MAX = 64 };
 struct choice {
 	struct symbol of[CHOICE_MAX]; /* link-time addresses */
 	unsigned n;
+	/* It calls what it was given an address of: it may choose a function of
+	 * another module. */
+	bool may_ask;
 };
 
 struct choice_ask {

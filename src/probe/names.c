@@ -221,6 +221,25 @@ static void refuse_offset(struct tour *t, const struct choice *c)
 	t->refusal = t->text;
 }
 
+/* Has the kernel a function of that name, as it has time()? Then that is what
+ * libc chooses. */
+static bool is_kernels(const struct tour *t, const char *name)
+{
+	const struct modules *all = t->t->modules;
+	char text[64];
+	struct symbol y;
+
+	fmt_text(text, sizeof text, "__vdso_%s", name + strspn(name, "_"));
+	for (size_t i = 0; i < modules_count(all); i++) {
+		const struct module *m = modules_get(all, i);
+
+		if (m->kind == MODULE_VDSO && m->file != NULL &&
+		    symbols_named(m->file, text, &y, NULL) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* All entries come before all returns, so that each is one account. */
 static int visit_choice(struct tour *t, const struct symbol *y)
 {
@@ -237,6 +256,11 @@ static int visit_choice(struct tour *t, const struct symbol *y)
 		return 0; /* each by its own name */
 	t->functions++;
 	choice_of(&ask, y, &c);
+	if (c.may_ask && is_kernels(t, y->name)) {
+		t->refusal = "the kernel's own function is chosen, which is "
+			     "never probed; plt$target has calls of it";
+		return 0;
+	}
 	if (c.n == 0)
 		t->refusal = "the loader chooses it, from what is not known";
 	else if (is_offset(t->d->name, &offset))

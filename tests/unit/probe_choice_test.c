@@ -122,6 +122,21 @@ START_TEST(the_loader_may_have_put_it_in_a_slot)
 }
 END_TEST
 
+START_TEST(who_calls_through_a_pointer_may_ask_others)
+{
+	/* call *%rax; lea f3(%rip), %rax; ret */
+	static const uint8_t asks[EACH] = {0xff, 0xd0, 0x48, 0x8d, 0x05,
+					   0x27, 0,    0,    0,	   0xc3};
+	struct choice c;
+
+	choose(asks, nothing, false, &c);
+	is_one(&c, 3);
+	ck_assert(c.may_ask);
+	choose(nothing, asks, false, &c);
+	ck_assert(!c.may_ask);
+}
+END_TEST
+
 START_TEST(another_function_may_choose_for_it)
 {
 	/* jmp f1; call f1, ret; lea f2, %rax, call f1, ret */
@@ -187,7 +202,13 @@ static bool is_in_libc(uint64_t addr)
 	return false;
 }
 
-static size_t n_ifuncs, n_elsewhere;
+static size_t n_ifuncs, n_local;
+
+static bool is_kernels(const char *name)
+{
+	return strcmp(name, "time") == 0 ||
+	       strcmp(name + strspn(name, "_"), "gettimeofday") == 0;
+}
 
 /* What the loader really has chosen is among those that are probed. */
 static int check_ifunc(void *ctx, const struct symbol *y)
@@ -199,7 +220,8 @@ static int check_ifunc(void *ctx, const struct symbol *y)
 	size_t found = 0;
 
 	(void)ctx;
-	if (y->kind != SYMBOL_IFUNC || strchr(y->name, '@') != NULL ||
+	if (y->kind != SYMBOL_IFUNC || is_kernels(y->name) ||
+	    strchr(y->name, '@') != NULL ||
 	    strcmp(y->name, "__x86_cacheinfo") == 0) /* chooses NULL */
 		return 0;
 	ck_assert_msg(list(y->name, "entry", &l, &err) == 0, "%s: %s", y->name,
@@ -213,10 +235,9 @@ static int check_ifunc(void *ctx, const struct symbol *y)
 	}
 	listing_free(l);
 	n_ifuncs++;
-	if (chosen != 0 && is_in_libc(chosen))
-		ck_assert_msg(found == 1, "%s: %zu", y->name, found);
-	else
-		n_elsewhere++; /* the kernel's time(), local names */
+	ck_assert(chosen == 0 || is_in_libc(chosen));
+	ck_assert_msg(chosen == 0 || found == 1, "%s: %zu", y->name, found);
+	n_local += chosen == 0;
 	return 0;
 }
 
@@ -228,7 +249,7 @@ START_TEST(every_ifunc_of_libc_is_read)
 	ck_assert_int_eq(
 	    0, symbols_each(libc->file, NULL, check_ifunc, NULL, &err));
 	ck_assert_uint_gt(n_ifuncs, 30);
-	ck_assert_uint_le(n_elsewhere, n_ifuncs / 3);
+	ck_assert_uint_le(n_local, n_ifuncs / 3);
 	close_libc();
 }
 END_TEST
@@ -310,6 +331,27 @@ START_TEST(an_offset_has_no_meaning_in_several_functions)
 }
 END_TEST
 
+/* Where the kernel has no time(), libc's own is chosen. */
+START_TEST(what_the_kernel_has_is_refused)
+{
+	struct hark_err err = {0};
+	struct listing *l;
+	uint64_t time_at;
+
+	open_libc();
+	time_at = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "time");
+	if (is_in_libc(time_at)) {
+		ck_assert_int_eq(0, list("time", "entry", &l, &err));
+		listing_free(l);
+	} else {
+		refused("time", "entry",
+			"time:entry: the kernel's own function is chosen",
+			"there is");
+	}
+	close_libc();
+}
+END_TEST
+
 START_TEST(what_was_refused_is_not_offered)
 {
 	open_libc();
@@ -349,11 +391,13 @@ Suite *probe_choice_suite(void)
 	tcase_add_test(t, addresses_of_no_function_are_none);
 	tcase_add_test(t, a_number_is_an_address_where_code_is_fixed);
 	tcase_add_test(t, the_loader_may_have_put_it_in_a_slot);
+	tcase_add_test(t, who_calls_through_a_pointer_may_ask_others);
 	tcase_add_test(t, another_function_may_choose_for_it);
 	tcase_add_test(t, every_ifunc_of_libc_is_read);
 	tcase_add_test(t, a_pattern_means_each_function_once);
 	tcase_add_test(t, entries_come_before_returns);
 	tcase_add_test(t, an_offset_has_no_meaning_in_several_functions);
+	tcase_add_test(t, what_the_kernel_has_is_refused);
 	tcase_add_test(t, what_was_refused_is_not_offered);
 	tcase_add_test(t, linkage_tables_are_asked_for_their_own_names);
 	suite_add_tcase(s, t);
