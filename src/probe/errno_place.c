@@ -165,10 +165,14 @@ int64_t errno_place_of(const uint8_t *code, size_t len, uint64_t at,
 static bool read_word(void *ctx, uint64_t addr, uint64_t *out)
 {
 	const int *pid = ctx;
-	struct iovec to = {out, sizeof *out},
-		     from = {(void *)(uintptr_t)addr, sizeof *out}; // NOLINT
+	uint64_t word;
+	struct iovec to = {&word, sizeof word},
+		     from = {(void *)(uintptr_t)addr, sizeof word}; // NOLINT
 
-	return process_vm_readv(*pid, &to, 1, &from, 1, 0) == sizeof *out;
+	if (process_vm_readv(*pid, &to, 1, &from, 1, 0) != sizeof word)
+		return false;
+	*out = word;
+	return true;
 }
 
 static int64_t place_in(const struct module *m, int pid)

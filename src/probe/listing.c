@@ -198,10 +198,14 @@ static int add_one(void *ctx, const struct named *n)
 static bool read_word(void *ctx, uint64_t addr, uint64_t *out)
 {
 	const struct listing *l = ctx;
-	struct iovec to = {out, sizeof *out},
-		     from = {(void *)(uintptr_t)addr, sizeof *out}; // NOLINT
+	uint64_t word;
+	struct iovec to = {&word, sizeof word},
+		     from = {(void *)(uintptr_t)addr, sizeof word}; // NOLINT
 
-	return process_vm_readv(l->pid, &to, 1, &from, 1, 0) == sizeof *out;
+	if (process_vm_readv(l->pid, &to, 1, &from, 1, 0) != sizeof word)
+		return false;
+	*out = word;
+	return true;
 }
 
 int listing_add(struct listing *l, const struct description *d,

@@ -528,7 +528,7 @@ int survey_of_file(struct image_file *f, struct survey **out,
 {
 	struct survey *s = NULL;
 
-	if (survey_read(f, &s, err) < 0)
+	if (survey_read(f, &s, err) < 0 || s == NULL)
 		return -1;
 	if (survey_functions(s, f, err) < 0) {
 		survey_free(s);
