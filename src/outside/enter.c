@@ -216,6 +216,8 @@ static int refuse_threads(const struct door *d, struct depart_from *orphan,
 		if (refuse_thread(d->pid, d->threads[i].tid,
 				  &d->threads[i].seen, err) < 0)
 			return -1;
+	if (refuse_probed(d->pid, d->threads[0].tid, err) < 0)
+		return -1;
 	engine = find_engine(d, orphan);
 	if (engine != ENGINE_OTHERS)
 		return engine == ENGINE_ORPHAN;

@@ -87,6 +87,11 @@ char proc_state(pid_t pid, pid_t tid)
 	return *value;
 }
 
+static int is_end(char state)
+{
+	return state == 0 || state == 'Z' || state == 'X';
+}
+
 pid_t proc_inner_id(pid_t pid, pid_t tid)
 {
 	char text[TEXT_SIZE];
@@ -138,6 +143,21 @@ int proc_cpu(pid_t pid)
 	enum { PROCESSOR = 39 };
 
 	return (int)stat_field(pid, PROCESSOR);
+}
+
+uint64_t proc_began(pid_t pid)
+{
+	enum { BEGAN = 22 };
+	long began = is_end(proc_state(pid, pid)) ? 0 : stat_field(pid, BEGAN);
+
+	return began > 0 ? (uint64_t)began : 0;
+}
+
+uint64_t proc_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
 int proc_is_kernel(pid_t pid)
@@ -297,11 +317,6 @@ int proc_count(pid_t pid)
 	uint64_t n;
 
 	return proc_status(pid, 0, "Threads", 10, &n) < 0 ? -1 : (int)n;
-}
-
-static int is_end(char state)
-{
-	return state == 0 || state == 'Z' || state == 'X';
 }
 
 /* The first of those listed that lives, or 0; how many have ended and are still

@@ -22,6 +22,11 @@ int proc_same_ids(pid_t pid);
 
 /* The CPU that a thread last ran on, or -1. */
 int proc_cpu(pid_t pid);
+/* When a process began, in ticks since boot: with its number, that tells it
+ * from all others. 0: there is none, or it has ended. */
+uint64_t proc_began(pid_t pid);
+/* Which pid namespace hark lives in: a number for it, or 0. */
+uint64_t proc_space(void);
 /* Is it one of the kernel's own? */
 int proc_is_kernel(pid_t pid);
 

@@ -246,6 +246,19 @@ int refuse_thread(pid_t pid, pid_t tid, const struct user_regs_struct *regs,
 	return 0;
 }
 
+int refuse_probed(pid_t pid, pid_t tid, struct hark_err *err)
+{
+	struct proc_map m;
+
+	if (proc_mapping(pid, tid, REFUSE_PROBES, 0, &m) < 0)
+		return 0;
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d has probes of hark in it; end 'hark probe' "
+		       "first (if it was killed, another 'hark probe -p %d' "
+		       "takes them out)",
+		       pid, pid);
+}
+
 /* The reasons for EPERM, most certain first; NULL: none of these. */
 static const char *why_denied(pid_t pid, pid_t tid)
 {

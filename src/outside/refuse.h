@@ -25,6 +25,11 @@ int refuse_file(const char *path, struct hark_err *err);
 int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
 		    struct hark_err *err);
 
+/* How the memory of probes is called in a process's maps (probe/insert.h). */
+#define REFUSE_PROBES "/memfd:hark-probe (deleted)"
+/* Are there no probes in it? An engine would run into them. */
+int refuse_probed(pid_t pid, pid_t tid, struct hark_err *err);
+
 /* May this running process be entered? Asked before it is touched. */
 int refuse_process(pid_t pid, struct hark_err *err);
 /* May this thread of it, which hark holds, be sent through the image? */

@@ -7,7 +7,8 @@
  *
  * I1  Whatever fails, what was done is undone, and the process goes on.
  * I2  If hark is killed, the process goes on: probes stay, and are counted for
- *     nobody.
+ *     nobody. The next hark takes them out, wherever it was that the other was
+ *     killed; what it needs to know is in the plan (struct collect_removal).
  *
  * Hosted. */
 #ifndef PROBE_INSERT_H
@@ -16,6 +17,8 @@
 #include "probe/listing.h"
 #include "script/script.h"
 #include "wire/collect.h"
+
+#include <sys/types.h>
 
 #define INSERT_NAME "hark-probe" /* of what is mapped in the process */
 
@@ -43,6 +46,13 @@ struct insert_plan {
 };
 
 struct door;
+
+/* Is there a hark in the process already? -1 and HARK_EREFUSE: one that lives;
+ * 1: one that was killed; 0: none. Nothing need be held. */
+int insert_look(pid_t pid, struct hark_err *err);
+/* Takes out what a hark that was killed has left, if there is such. The process
+ * runs, before and after. */
+int insert_adopt(pid_t pid, struct hark_err *err);
 
 /* The process is held through the door, not entered. On success it is still
  * held, with all probes in it. */

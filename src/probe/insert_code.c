@@ -178,7 +178,7 @@ static void add_traps(struct insertion *i, const struct insert_patch *m,
 static void add_change(struct insertion *i, uint64_t at, const uint8_t *bytes,
 		       const uint8_t *old, unsigned len)
 {
-	struct insert_change *c = &i->change[i->n_changes++];
+	struct collect_change *c = &i->change[i->n_changes++];
 
 	c->at = at;
 	c->len = (uint8_t)len;
@@ -306,38 +306,12 @@ int insert_write_code(struct insertion *i, struct door *d, struct hark_err *err)
 int insert_change_text(struct insertion *i, struct door *d,
 		       struct hark_err *err)
 {
-	for (; i->changes_made < i->n_changes; i->changes_made++) {
-		const struct insert_change *c = &i->change[i->changes_made];
+	_Static_assert((int)COLLECT_BYTES == (int)FORM_BYTES, "of one patch");
+	for (size_t k = 0; k < i->n_changes; k++) {
+		const struct collect_change *c = &i->change[k];
 
 		if (remote_write(d, c->at, c->bytes, c->len, err) < 0)
 			return -1;
 	}
-	return 0;
-}
-
-int insert_restore_text(struct insertion *i, struct door *d,
-			struct hark_err *err)
-{
-	for (; i->changes_made > 0; i->changes_made--) {
-		const struct insert_change *c = &i->change[i->changes_made - 1];
-		uint8_t now[FORM_BYTES];
-
-		/* Its module may be gone, with another in its place. */
-		if (remote_read(d, c->at, now, c->len, NULL) < 0 ||
-		    memcmp(now, c->bytes, c->len) != 0)
-			continue;
-		if (remote_write(d, c->at, c->old, c->len, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int insert_is_inside(const struct insertion *i, uint64_t addr)
-{
-	if (addr - i->image < i->image_len)
-		return 1;
-	for (size_t k = 0; k < i->n_ranges; k++)
-		if (addr - i->range[k].at < i->range[k].len)
-			return 1;
 	return 0;
 }

@@ -1,10 +1,14 @@
 /* probe/insert_memory.c - what is mapped in a probed process.
  *
- *	image | home	side by side: the image finds home behind itself
- *	table		zero in children of fork
- *	plan, board	shared with hark
+ *	plan | image | home | table | board	one block
  *	trampolines	wherever the patches lead to, page by page
- */
+ *
+ * The block is a mapping of the plan's file first, into which the others are
+ * put: so it has a name in the process's maps from the beginning, and a plan
+ * at its start that says what else there is (insert_adopt.c). The image finds
+ * home behind itself; the table is zero in children of fork; plan and board
+ * are shared with hark. Only trampolines have addresses of their own choice:
+ * the block gets out of their way. */
 #include "probe/insert_priv.h"
 
 #include "outside/blob.h"
@@ -20,58 +24,12 @@
 
 enum { PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS };
 
-/* -- Image and home -- */
-
-static int map_image(struct insertion *i, struct door *d, struct hark_err *err)
+static struct collect_plan *plan_of(const struct insertion *i)
 {
-	struct remote_map m = {.prot = PROT_NONE, .flags = PRIVATE, .fd = -1};
-	int64_t fd = -1;
-	uint64_t at;
-	int rc = -1;
-
-	i->image_len = insert_page_up(blob_len());
-	i->home_len = NATIVE_HOME_SIZE;
-	m.len = i->image_len + i->home_len;
-	if (remote_map(d, &m, &i->image, err) < 0 ||
-	    remote_image(d, &fd, err) < 0)
-		return -1;
-	m = (struct remote_map){i->image, i->image_len, PROT_READ | PROT_EXEC,
-				MAP_SHARED | MAP_FIXED, fd};
-	if (remote_map(d, &m, &at, err) == 0) {
-		i->home = i->image + i->image_len;
-		m = (struct remote_map){i->home, i->home_len,
-					PROT_READ | PROT_WRITE,
-					PRIVATE | MAP_FIXED, -1};
-		rc = remote_map(d, &m, &at, err);
-	}
-	if (remote_close(d, fd, rc < 0 ? NULL : err) < 0)
-		rc = -1;
-	return rc;
+	return (struct collect_plan *)i->plan.base;
 }
 
-/* -- The table -- */
-
-static int map_table(struct insertion *i, struct door *d, struct hark_err *err)
-{
-	struct remote_map m = {
-	    .prot = PROT_READ | PROT_WRITE, .flags = PRIVATE, .fd = -1};
-	int64_t answer;
-
-	i->table_len = insert_page_up(sizeof(struct collect_table));
-	m.len = i->table_len;
-	if (remote_map(d, &m, &i->table, err) < 0 ||
-	    gate_call(&d->gate, &answer, err, SYS_madvise, i->table,
-		      i->table_len, MADV_WIPEONFORK, 0, 0, 0) < 0)
-		return -1;
-	if (answer < 0)
-		return err_set(err, HARK_EREFUSE, (int)-answer,
-			       "memory of process %d cannot be kept from its "
-			       "children: %s",
-			       i->pid, strerror((int)-answer));
-	return 0;
-}
-
-/* -- Plan and board -- */
+/* -- In hark -- */
 
 static int map_ours(struct insert_shared *s, int fd, struct hark_err *err)
 {
@@ -96,68 +54,29 @@ static int map_ours(struct insert_shared *s, int fd, struct hark_err *err)
 	return 0;
 }
 
-static int map_shared(struct insert_shared *s, struct door *d, int prot,
-		      struct hark_err *err)
-{
-	struct remote_map m = {
-	    .len = s->size, .prot = prot, .flags = MAP_SHARED | MAP_NORESERVE};
-	int ours = -1, rc = -1;
-
-	if (remote_memfd(d, &m.fd, &ours, err) < 0)
-		return -1;
-	if (map_ours(s, ours, err) == 0)
-		rc = remote_map(d, &m, &s->at, err);
-	close(ours);
-	if (remote_close(d, m.fd, rc < 0 ? NULL : err) < 0)
-		rc = -1;
-	return rc;
-}
-
-int insert_map(struct insertion *i, struct door *d, struct hark_err *err)
-{
-	const struct insert_plan *p = i->want;
-	struct collect_plan *head;
-
-	i->plan.size = insert_page_up(insert_plan_size(p));
-	if (map_image(i, d, err) < 0 || map_table(i, d, err) < 0 ||
-	    map_shared(&i->plan, d, PROT_READ, err) < 0)
-		return -1;
-	head = (struct collect_plan *)i->plan.base;
-	head->geometry = p->geometry;
-	if (insert_put(i, p->program, p->program->size, &head->program.offset,
-		       err) < 0)
-		return -1;
-	head->program.n = p->program->size;
-	i->board.size = insert_page_up(collect_board_size(head));
-	if (map_shared(&i->board, d, PROT_READ | PROT_WRITE, err) < 0)
-		return -1;
-	collect_board_init(head, i->board.base);
-	return 0;
-}
-
-/* -- Trampolines -- */
+/* -- Pages of trampolines -- */
 
 static int by_address(const void *a, const void *b)
 {
-	const struct insert_range *x = a, *y = b;
+	const struct collect_range *x = a, *y = b;
 
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-static void add_pages(struct insert_range *r, uint64_t at, uint64_t len)
+static void add_pages(struct collect_range *r, uint64_t at, uint64_t len)
 {
 	r->at = at & ~(uint64_t)(INSERT_PAGE - 1);
 	r->len = insert_page_up(at + len) - r->at;
 }
 
 /* Ranges that touch become one. */
-static size_t merge(struct insert_range *r, size_t n)
+static size_t merge(struct collect_range *r, size_t n)
 {
 	size_t out = 0;
 
 	qsort(r, n, sizeof *r, by_address);
 	for (size_t k = 0; k < n; k++) {
-		struct insert_range *last = out > 0 ? &r[out - 1] : NULL;
+		struct collect_range *last = out > 0 ? &r[out - 1] : NULL;
 		uint64_t end = r[k].at + r[k].len;
 
 		if (last == NULL || r[k].at > last->at + last->len)
@@ -174,7 +93,7 @@ static uint64_t code_len(const struct patch *p)
 	       (unsigned)__builtin_popcount(p->probed);
 }
 
-static int list_pages(struct insertion *i, struct hark_err *err)
+int insert_list_pages(struct insertion *i, struct hark_err *err)
 {
 	size_t n = 0;
 
@@ -193,15 +112,177 @@ static int list_pages(struct insertion *i, struct hark_err *err)
 	return 0;
 }
 
-int insert_map_code(struct insertion *i, struct door *d, struct hark_err *err)
-{
-	size_t n;
+/* -- The block -- */
 
-	if (list_pages(i, err) < 0)
+static bool is_in_the_way(const struct insertion *i, uint64_t at, uint64_t len)
+{
+	for (size_t k = 0; k < i->n_ranges; k++)
+		if (at < i->range[k].at + i->range[k].len &&
+		    i->range[k].at < at + len)
+			return true;
+	return false;
+}
+
+/* Where no trampoline will be: what was in the way is kept until there is
+ * something else, so that the kernel offers another place each time. */
+static int map_block(struct insertion *i, struct door *d, int64_t fd,
+		     struct hark_err *err)
+{
+	enum { TRIES = 64 };
+	const struct remote_map m = {.len = insert_whole(plan_of(i)),
+				     .prot = PROT_READ,
+				     .flags = MAP_SHARED | MAP_NORESERVE,
+				     .fd = fd};
+	uint64_t tried[TRIES], at = 0;
+	int n = 0, rc = -1;
+
+	while (n < TRIES && remote_map(d, &m, &at, err) == 0) {
+		if (!is_in_the_way(i, at, m.len)) {
+			rc = 0;
+			break;
+		}
+		tried[n++] = at;
+	}
+	if (rc < 0 && n == TRIES)
+		err_set(err, HARK_ENOMEM, 0, "process %d: no room for probes",
+			i->pid);
+	while (n > 0)
+		if (remote_unmap(d, &tried[--n], m.len, rc < 0 ? NULL : err) <
+		    0)
+			rc = -1;
+	if (rc == 0)
+		i->plan.at = at;
+	return rc;
+}
+
+/* Who is where, as seen by the process. The plan is believed from here on. */
+static void place(struct insertion *i)
+{
+	struct collect_plan *head = plan_of(i);
+
+	head->magic = COLLECT_MAGIC;
+	head->version = COLLECT_VERSION;
+	head->image = i->image = i->plan.at + i->plan.size;
+	head->home = i->home = i->image + i->image_len;
+	head->table = i->table = i->home + i->home_len;
+	head->board = i->board.at = i->table + i->table_len;
+	__atomic_store_n(&head->self, i->plan.at, __ATOMIC_RELEASE);
+}
+
+static void measure(struct insertion *i)
+{
+	struct collect_plan *head = plan_of(i);
+
+	i->image_len = insert_page_up(blob_len());
+	i->home_len = NATIVE_HOME_SIZE;
+	i->table_len = insert_page_up(sizeof(struct collect_table));
+	i->board.size = insert_page_up(collect_board_size(head));
+	head->size = i->plan.size;
+	head->image_len = i->image_len;
+	head->home_len = i->home_len;
+	head->table_len = i->table_len;
+	head->board_len = i->board.size;
+}
+
+static int make_plan(struct insertion *i, struct hark_err *err)
+{
+	const struct insert_plan *p = i->want;
+	struct collect_plan *head = plan_of(i);
+
+	head->geometry = p->geometry;
+	if (insert_put(i, p->program, p->program->size, &head->program.offset,
+		       err) < 0)
 		return -1;
-	n = i->n_ranges;
-	for (i->n_ranges = 0; i->n_ranges < n; i->n_ranges++) {
-		const struct insert_range *r = &i->range[i->n_ranges];
+	head->program.n = p->program->size;
+	measure(i);
+	return 0;
+}
+
+static int map_plan(struct insertion *i, struct door *d, struct hark_err *err)
+{
+	int64_t fd = -1;
+	int ours = -1, rc = -1;
+
+	i->plan.size = insert_page_up(insert_plan_size(i->want));
+	if (remote_memfd(d, &fd, &ours, err) == 0 &&
+	    map_ours(&i->plan, ours, err) == 0 && make_plan(i, err) == 0)
+		rc = map_block(i, d, fd, err);
+	if (ours >= 0)
+		close(ours);
+	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	if (rc == 0)
+		place(i);
+	return rc;
+}
+
+/* -- Into the block -- */
+
+/* fd -1: of no file. */
+static int put_there(struct door *d, uint64_t at, uint64_t len, int prot,
+		     int64_t fd, struct hark_err *err)
+{
+	const int flags = fd < 0 ? PRIVATE : MAP_SHARED | MAP_NORESERVE;
+	const struct remote_map m = {at, len, prot, flags | MAP_FIXED, fd};
+	uint64_t got;
+
+	return remote_map(d, &m, &got, err);
+}
+
+static int map_image(struct insertion *i, struct door *d, struct hark_err *err)
+{
+	int64_t fd = -1;
+	int rc = -1;
+
+	if (remote_image(d, &fd, err) == 0)
+		rc = put_there(d, i->image, i->image_len, PROT_READ | PROT_EXEC,
+			       fd, err);
+	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	return rc;
+}
+
+static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+	int64_t answer;
+
+	if (put_there(d, i->home, i->home_len, prot, -1, err) < 0 ||
+	    put_there(d, i->table, i->table_len, prot, -1, err) < 0 ||
+	    gate_call(&d->gate, &answer, err, SYS_madvise, i->table,
+		      i->table_len, MADV_WIPEONFORK, 0, 0, 0) < 0)
+		return -1;
+	if (answer < 0)
+		return err_set(err, HARK_EREFUSE, (int)-answer,
+			       "memory of process %d cannot be kept from its "
+			       "children: %s",
+			       i->pid, strerror((int)-answer));
+	return 0;
+}
+
+static int map_board(struct insertion *i, struct door *d, struct hark_err *err)
+{
+	int64_t fd = -1;
+	int ours = -1, rc = -1;
+
+	if (remote_memfd(d, &fd, &ours, err) == 0 &&
+	    map_ours(&i->board, ours, err) == 0)
+		rc = put_there(d, i->board.at, i->board.size,
+			       PROT_READ | PROT_WRITE, fd, err);
+	if (ours >= 0)
+		close(ours);
+	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	if (rc == 0)
+		collect_board_init(plan_of(i), i->board.base);
+	return rc;
+}
+
+static int map_code(const struct insertion *i, struct door *d,
+		    struct hark_err *err)
+{
+	for (size_t k = 0; k < i->n_ranges; k++) {
+		const struct collect_range *r = &i->range[k];
 		const struct remote_map m = {r->at, r->len,
 					     PROT_READ | PROT_EXEC,
 					     PRIVATE | MAP_FIXED_NOREPLACE, -1};
@@ -213,25 +294,13 @@ int insert_map_code(struct insertion *i, struct door *d, struct hark_err *err)
 	return 0;
 }
 
-/* -- And away -- */
-
-int insert_unmap(struct insertion *i, struct door *d, struct hark_err *err)
+int insert_map(struct insertion *i, struct door *d, struct hark_err *err)
 {
-	int rc = 0;
-
-	while (i->n_ranges > 0) {
-		struct insert_range *r = &i->range[i->n_ranges - 1];
-
-		if (remote_unmap(d, &r->at, r->len, err) < 0)
-			return -1;
-		i->n_ranges--;
-	}
-	if (remote_unmap(d, &i->board.at, i->board.size, err) < 0 ||
-	    remote_unmap(d, &i->plan.at, i->plan.size, err) < 0 ||
-	    remote_unmap(d, &i->table, i->table_len, err) < 0 ||
-	    remote_unmap(d, &i->image, i->image_len + i->home_len, err) < 0)
-		rc = -1;
-	return rc;
+	return map_plan(i, d, err) < 0 || insert_record(i, err) < 0 ||
+		       map_image(i, d, err) < 0 || map_own(i, d, err) < 0 ||
+		       map_board(i, d, err) < 0 || map_code(i, d, err) < 0
+		   ? -1
+		   : 0;
 }
 
 void insert_unmap_ours(struct insertion *i)

@@ -4,7 +4,10 @@
  *	insert_memory.c	  what is mapped in the process
  *	insert_sites.c	  what the plan says: sites, clauses, texts, tables
  *	insert_code.c	  trampolines and changed bytes
- *	insert_signals.c  the program's handlers, and hark's */
+ *	insert_signals.c  the program's handlers, and hark's
+ *	insert_record.c	  what leaving needs: written down, and read again
+ *	insert_remove.c	  the way back, by that record
+ *	insert_adopt.c	  what a hark that was killed has left */
 #ifndef PROBE_INSERT_PRIV_H
 #define PROBE_INSERT_PRIV_H
 
@@ -26,17 +29,6 @@ struct insert_shared {
 	uint64_t size, used;
 };
 
-/* Bytes of the program that are changed. */
-struct insert_change {
-	uint64_t at;
-	uint8_t len;
-	uint8_t bytes[FORM_BYTES], old[FORM_BYTES];
-};
-
-struct insert_range {
-	uint64_t at, len;
-};
-
 /* All probes of one patch. */
 struct insert_patch {
 	const struct patch *patch; /* borrowed */
@@ -54,11 +46,11 @@ struct insertion {
 	uint64_t image, image_len; /* in the process */
 	uint64_t home, home_len;   /* behind the image */
 	uint64_t table, table_len;
-	struct insert_range *range; /* owned: pages of trampolines */
+	struct collect_range *range; /* owned: pages of trampolines */
 	size_t n_ranges;
-	struct insert_change *change; /* owned */
-	size_t n_changes, changes_made;
-	uint64_t *semaphore; /* owned: counters that were raised */
+	struct collect_change *change; /* owned */
+	size_t n_changes;
+	uint64_t *semaphore; /* owned: counters that are raised */
 	size_t n_semaphores;
 	uint32_t *site_of; /* owned: of each probe of the listing */
 	size_t n_probes, n_sites;
@@ -68,18 +60,16 @@ struct insertion {
 	size_t n_codes;
 	struct collect_trap *trap; /* owned, likewise */
 	size_t n_traps;
-	uint64_t ours, installed; /* signals: bits */
-	int signals_are_ours;
+	uint64_t ours; /* signals: bits */
 	int removed;
 };
 
 /* -- insert_memory.c -- */
 
+/* Pages of all patches' code. */
+int insert_list_pages(struct insertion *i, struct hark_err *err);
+/* The block, and those pages. */
 int insert_map(struct insertion *i, struct door *d, struct hark_err *err);
-/* The pages of all patches' code. */
-int insert_map_code(struct insertion *i, struct door *d, struct hark_err *err);
-/* Everything that was mapped, in the process. */
-int insert_unmap(struct insertion *i, struct door *d, struct hark_err *err);
 void insert_unmap_ours(struct insertion *i);
 
 /* -- insert_sites.c -- */
@@ -102,16 +92,57 @@ int insert_write_code(struct insertion *i, struct door *d,
 		      struct hark_err *err);
 int insert_change_text(struct insertion *i, struct door *d,
 		       struct hark_err *err);
-int insert_restore_text(struct insertion *i, struct door *d,
-			struct hark_err *err);
-/* Is an address in the image or in a trampoline? */
-int insert_is_inside(const struct insertion *i, uint64_t addr);
 
 /* -- insert_signals.c -- */
 
 int insert_take_signals(struct insertion *i, struct door *d,
 			struct hark_err *err);
-int insert_give_signals(struct insertion *i, struct door *d,
+struct insert_left;
+int insert_give_signals(const struct insert_left *l, struct door *d,
 			struct hark_err *err);
+
+/* -- insert_record.c -- */
+
+/* What is listed by now goes into the plan: ranges, changes, semaphores. To be
+ * called before any of them is mapped, written, raised. */
+int insert_record(struct insertion *i, struct hark_err *err);
+
+/* A record, as read from a process; each number in it is checked. */
+struct insert_left {
+	int pid;
+	struct collect_plan head;
+	struct collect_removal record;
+	struct collect_range *range;   /* owned */
+	struct collect_change *change; /* owned */
+	uint64_t *semaphore;	       /* owned */
+	struct collect_code *code;     /* owned */
+	size_t n_codes;
+};
+/* at: of the plan, in the process. mem: its /proc/PID/mem. HARK_EREFUSE: that
+ * is nothing that this hark knows how to undo. */
+int insert_left_init(struct insert_left *l, int pid, int mem, uint64_t at,
+		     struct hark_err *err);
+void insert_left_fini(struct insert_left *l);
+/* Its head alone. */
+int insert_read_head(int pid, int mem, uint64_t at, struct collect_plan *head,
+		     struct collect_removal *record, struct hark_err *err);
+/* From the plan on: how much is mapped. */
+uint64_t insert_whole(const struct collect_plan *head);
+/* In home: how many of the semaphores are raised. */
+uint64_t insert_raised_at(const struct collect_plan *head);
+
+/* -- insert_remove.c: as insert_remove(), between door_begin and door_leave --
+ */
+
+int insert_take_out(const struct insert_left *l, struct door *d,
+		    struct hark_err *err);
+/* Whoever is where: nobody has run since the probes went in. */
+int insert_undo(struct insertion *i, struct door *d, struct hark_err *err);
+
+/* -- insert_adopt.c -- */
+
+/* Descriptors that a hark has left which was killed before it had mapped them.
+ */
+int insert_sweep(struct door *d, struct hark_err *err);
 
 #endif

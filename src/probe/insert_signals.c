@@ -21,16 +21,16 @@ static uint64_t bit(int sig)
 	return 1ull << (sig - 1);
 }
 
-static uint64_t action_at(const struct insertion *i, int sig)
+static uint64_t action_at(uint64_t home, int sig)
 {
-	return i->home + offsetof(struct collect_home, program) +
+	return home + offsetof(struct collect_home, program) +
 	       (uint64_t)sig * sizeof(struct collect_action);
 }
 
 /* Behind what home holds. */
-static uint64_t scratch_at(const struct insertion *i)
+static uint64_t scratch_at(uint64_t home)
 {
-	return i->home + i->home_len - sizeof(struct collect_action);
+	return home + NATIVE_HOME_SIZE - sizeof(struct collect_action);
 }
 
 static int sigaction_there(struct door *d, int sig, uint64_t new, uint64_t old,
@@ -47,13 +47,12 @@ static int sigaction_there(struct door *d, int sig, uint64_t new, uint64_t old,
 				     strerror((int)-answer));
 }
 
-static int caught(const struct insertion *i, const struct door *d,
-		  uint64_t *out, struct hark_err *err)
+static int caught(const struct door *d, uint64_t *out, struct hark_err *err)
 {
-	if (proc_status(i->pid, d->threads[0].tid, "SigCgt", 16, out) == 0)
+	if (proc_status(d->pid, d->threads[0].tid, "SigCgt", 16, out) == 0)
 		return 0;
 	return err_set(err, HARK_EGONE, errno, "process %d ended meanwhile",
-		       i->pid);
+		       d->pid);
 }
 
 /* -- There -- */
@@ -63,17 +62,15 @@ static int take_one(struct insertion *i, struct door *d, int sig,
 {
 	struct collect_action a;
 
-	if (sigaction_there(d, sig, 0, action_at(i, sig), err) < 0 ||
-	    remote_read(d, action_at(i, sig), &a, sizeof a, err) < 0)
+	if (sigaction_there(d, sig, 0, action_at(i->home, sig), err) < 0 ||
+	    remote_read(d, action_at(i->home, sig), &a, sizeof a, err) < 0)
 		return -1;
 	a = native_action(&(struct collect_home){.ours = i->ours}, sig, &a,
 			  i->image + blob_places.handler,
 			  i->image + blob_places.restorer);
-	if (remote_write(d, scratch_at(i), &a, sizeof a, err) < 0 ||
-	    sigaction_there(d, sig, scratch_at(i), 0, err) < 0)
-		return -1;
-	i->installed |= bit(sig);
-	return 0;
+	return remote_write(d, scratch_at(i->home), &a, sizeof a, err) < 0
+		   ? -1
+		   : sigaction_there(d, sig, scratch_at(i->home), 0, err);
 }
 
 /* The borrowed thread gets its mask when it goes back. */
@@ -105,7 +102,7 @@ int insert_take_signals(struct insertion *i, struct door *d,
 	uint64_t set;
 
 	_Static_assert(offsetof(struct collect_home, ours) == 8, "head");
-	if (caught(i, d, &set, err) < 0 ||
+	if (caught(d, &set, err) < 0 ||
 	    remote_write(d, i->home, head, sizeof head, err) < 0)
 		return -1;
 	set |= i->ours;
@@ -117,67 +114,66 @@ int insert_take_signals(struct insertion *i, struct door *d,
 
 /* -- And back -- */
 
-static int give_one(const struct insertion *i, struct door *d, int sig,
+static int give_one(const struct insert_left *l, struct door *d, int sig,
 		    struct hark_err *err)
 {
-	const uint64_t ours = i->image + blob_places.handler;
+	uint64_t scratch = scratch_at(l->head.home);
 	struct collect_action a;
 
-	if (sigaction_there(d, sig, 0, scratch_at(i), err) < 0 ||
-	    remote_read(d, scratch_at(i), &a, sizeof a, err) < 0)
+	if (sigaction_there(d, sig, 0, scratch, err) < 0 ||
+	    remote_read(d, scratch, &a, sizeof a, err) < 0)
 		return -1;
-	return a.handler == ours
-		   ? sigaction_there(d, sig, action_at(i, sig), 0, err)
+	return a.handler == l->record.handler
+		   ? sigaction_there(d, sig, action_at(l->head.home, sig), 0,
+				     err)
 		   : 0;
 }
 
-/* The area of a thread, as hark has it mapped; NULL: it never had one. */
-static const struct collect_area *
-area_of(const struct insertion *i, const struct collect_table *t, uint64_t fs)
+/* The area of a thread; false: it never had one. */
+static bool area_of(const struct insert_left *l, const struct door *d,
+		    const struct collect_table *t, uint64_t fs,
+		    struct collect_area *out)
 {
 	for (size_t k = 0; k < COLLECT_ENTRIES; k++) {
-		uint64_t at = t->who[k].area - i->board.at;
+		uint64_t at = t->who[k].area - l->head.board;
 
 		if (t->who[k].fs == fs && t->who[k].area != 0 &&
-		    at <= i->board.size - sizeof(struct collect_area))
-			return (const struct collect_area *)(i->board.base +
-							     at);
+		    at <= l->head.board_len - sizeof *out)
+			return remote_read(d, t->who[k].area, out, sizeof *out,
+					   NULL) == 0;
 	}
-	return NULL;
+	return false;
 }
 
-static int close_masks(const struct insertion *i, struct door *d,
+static int close_masks(const struct insert_left *l, struct door *d,
 		       struct hark_err *err)
 {
 	static struct collect_table table; /* large */
+	struct collect_area a;
 
-	if (remote_read(d, i->table, &table, sizeof table, err) < 0)
+	if (remote_read(d, l->head.table, &table, sizeof table, err) < 0)
 		return -1;
 	for (int k = 0; k < d->n_threads; k++) {
 		const struct door_thread *t = &d->threads[k];
-		const struct collect_area *a =
-		    area_of(i, &table, t->seen.fs_base);
 
-		if (a != NULL &&
-		    set_mask(d, k, t->mask | (native_blocked(a) & i->ours),
+		if (area_of(l, d, &table, t->seen.fs_base, &a) &&
+		    set_mask(d, k,
+			     t->mask | (native_blocked(&a) & l->record.ours),
 			     err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int insert_give_signals(struct insertion *i, struct door *d,
+int insert_give_signals(const struct insert_left *l, struct door *d,
 			struct hark_err *err)
 {
 	uint64_t set;
 
-	if (i->installed == 0)
-		return 0;
-	if (caught(i, d, &set, err) < 0)
+	if (caught(d, &set, err) < 0)
 		return -1;
 	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (set & bit(sig) && give_one(i, d, sig, err) < 0)
+		if (set & bit(sig) && give_one(l, d, sig, err) < 0)
 			return -1;
-	i->installed = 0;
-	return close_masks(i, d, err);
+	return close_masks(l, d, err);
 }

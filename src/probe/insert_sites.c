@@ -350,15 +350,7 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	struct collect_index index = {0};
 	uint64_t at = 0;
 
-	head->magic = COLLECT_MAGIC;
-	head->version = COLLECT_VERSION;
 	head->flags = i->want->flags;
-	head->size = i->plan.size;
-	head->image = i->image;
-	head->image_len = i->image_len;
-	head->board = i->board.at;
-	head->home = i->home;
-	head->table = i->table;
 	head->clock = i->want->clock;
 	head->pid = (uint32_t)i->want->inner_pid;
 	head->errno_offset = i->want->errno_offset;

@@ -173,8 +173,9 @@ static int enter_running(struct session *s, struct hark_err *err)
 {
 	struct hark_err first;
 
-	if (refuse_process(s->pid, err) < 0 || make_draft(s, err) < 0 ||
-	    stop_all(s, err) < 0)
+	if (refuse_process(s->pid, err) < 0 || insert_adopt(s->pid, err) < 0 ||
+	    make_draft(s, err) < 0 || stop_all(s, err) < 0 ||
+	    insert_look(s->pid, err) < 0) /* somebody may have been faster */
 		return -1;
 	if (naming_is_fresh(s->draft.naming) && insert(s, &first) == 0)
 		return 0;

@@ -24,7 +24,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 1 };
+enum { COLLECT_VERSION = 2 };
 
 /* n things at an offset of the plan. */
 struct collect_span {
@@ -138,6 +138,37 @@ enum {
 	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
 };
 
+/* -- What leaving needs -- */
+
+enum { COLLECT_BYTES = 20 }; /* that one patch may change */
+
+/* Bytes of the program that are changed, or about to be. */
+struct collect_change {
+	uint64_t at;
+	uint8_t len, zero[3];
+	uint8_t bytes[COLLECT_BYTES], old[COLLECT_BYTES];
+	uint8_t pad[4];
+};
+
+struct collect_range {
+	uint64_t at, len;
+};
+
+/* Written before anything of it is done, so that another hark can undo what
+ * one that was killed has left. What of it has been done, the process itself
+ * shows: its code, its mappings, its handlers; and home. */
+struct collect_removal {
+	uint32_t hark; /* its pid */
+	uint32_t trampoline_size;
+	uint64_t began;	  /* when, in ticks since boot: no other has both */
+	uint64_t space;	  /* its pid namespace */
+	uint64_t handler; /* of signals */
+	uint64_t ours;	  /* signals, as bits */
+	struct collect_span ranges;	/* struct collect_range: trampolines */
+	struct collect_span changes;	/* struct collect_change */
+	struct collect_span semaphores; /* uint64_t: where they are */
+};
+
 struct collect_plan {
 	uint64_t magic;
 	uint32_t version, flags;
@@ -152,6 +183,11 @@ struct collect_plan {
 	uint32_t zero;
 	int64_t errno_offset; /* of a thread's errno from fs; 0: not known */
 	uint64_t execname;    /* offset of a text; 0: none */
+	/* All memory but the trampolines is one block in the target: plan,
+	 * image, home, table, board. */
+	uint64_t self; /* where the block is; 0: not there yet */
+	uint64_t home_len, table_len, board_len;
+	uint64_t removal; /* offset of a struct collect_removal: atomic */
 };
 
 static inline const void *collect_at(const struct collect_plan *p,

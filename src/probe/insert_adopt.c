@@ -1,0 +1,165 @@
+/* probe/insert_adopt.c - what a hark that was killed has left in a process.
+ *
+ * All of it but the trampolines is mapped from files of one name; the first of
+ * these mappings begins with the plan. If hark was killed before there was a
+ * plan, there is nothing else but such mappings, and perhaps a descriptor. */
+#include "probe/insert_priv.h"
+
+#include "outside/attach.h"
+#include "outside/proc.h"
+#include "outside/refuse.h"
+#include "outside/tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define IN_MAPS REFUSE_PROBES
+_Static_assert(sizeof IN_MAPS == sizeof "/memfd:" INSERT_NAME " (deleted)",
+	       "the name of what is mapped");
+
+enum { PATIENCE_S = 10 };
+
+/* -- Looking -- */
+
+/* The plan; 0: there is none. */
+static uint64_t find_plan(int pid, pid_t tid, int mem)
+{
+	struct proc_map m = {0};
+
+	while (proc_mapping(pid, tid, IN_MAPS, m.end, &m) == 0) {
+		struct collect_plan head;
+
+		if (m.offset == 0 &&
+		    pread(mem, &head, sizeof head, (off_t)m.start) ==
+			sizeof head &&
+		    head.magic == COLLECT_MAGIC && head.self == m.start)
+			return m.start;
+	}
+	return 0;
+}
+
+static bool lives(const struct collect_removal *r)
+{
+	return proc_began((pid_t)r->hark) == r->began && r->began != 0;
+}
+
+/* -1: its hark lives, or one cannot know. */
+static int check_owner(pid_t pid, const struct collect_removal *r,
+		       struct hark_err *err)
+{
+	if (r->space == proc_space() && !lives(r))
+		return 0;
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d is probed by hark (pid %u%s) already", pid,
+		       r->hark,
+		       r->space != proc_space() ? " of another container" : "");
+}
+
+int insert_look(pid_t pid, struct hark_err *err)
+{
+	struct collect_removal record;
+	struct collect_plan head;
+	struct proc_map m;
+	pid_t tid = proc_living(pid);
+	uint64_t plan;
+	int mem, rc = 1;
+
+	if (proc_mapping(pid, tid, IN_MAPS, 0, &m) < 0)
+		return 0;
+	mem = proc_open(pid, tid, "mem", O_RDONLY);
+	if (mem < 0)
+		return err_set(err, HARK_EDENIED, errno,
+			       "process %d has probes of hark in it already, "
+			       "and cannot be looked into",
+			       pid);
+	plan = find_plan(pid, tid, mem);
+	if (plan != 0 &&
+	    (insert_read_head(pid, mem, plan, &head, &record, err) < 0 ||
+	     check_owner(pid, &record, err) < 0))
+		rc = -1;
+	close(mem);
+	return rc;
+}
+
+/* -- Taking out -- */
+
+int insert_sweep(struct door *d, struct hark_err *err)
+{
+	pid_t tid = d->threads[0].tid;
+	int fd;
+
+	while (d->sweep && (fd = proc_descriptor(d->pid, tid, IN_MAPS)) >= 0)
+		if (remote_close(d, fd, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* What is left when no probe is. */
+static int sweep(struct door *d, struct hark_err *err)
+{
+	pid_t tid = d->threads[0].tid;
+	struct proc_map m = {0};
+
+	while (proc_mapping(d->pid, tid, IN_MAPS, m.end, &m) == 0) {
+		uint64_t at = m.start;
+
+		if (remote_unmap(d, &at, m.end - m.start, err) < 0)
+			return -1;
+	}
+	return insert_sweep(d, err);
+}
+
+/* The process is held: 0, 1, -1 as insert_remove(). */
+static int take_out(struct door *d, struct hark_err *err)
+{
+	uint64_t plan = find_plan(d->pid, d->threads[0].tid, d->mem);
+	struct insert_left l;
+	int rc;
+
+	if (plan == 0)
+		return sweep(d, err);
+	if (insert_left_init(&l, d->pid, d->mem, plan, err) < 0)
+		return -1;
+	rc = check_owner(d->pid, &l.record, err) < 0
+		 ? -1
+		 : insert_take_out(&l, d, err);
+	insert_left_fini(&l);
+	return rc == 0 ? sweep(d, err) : rc;
+}
+
+static int try_once(pid_t pid, struct hark_err *err)
+{
+	struct hark_err second;
+	struct door d;
+	int rc;
+
+	if (attach_open(&d, pid, err) < 0)
+		return -1;
+	d.name = INSERT_NAME;
+	rc = door_begin(&d, err);
+	if (rc == 0)
+		rc = take_out(&d, err);
+	if (door_leave(&d, rc < 0 ? &second : err) < 0)
+		rc = -1;
+	attach_close(&d);
+	return rc;
+}
+
+int insert_adopt(pid_t pid, struct hark_err *err)
+{
+	int64_t limit = tracee_now_ns() + PATIENCE_S * 1000000000LL;
+	int rc = insert_look(pid, err);
+
+	if (rc <= 0)
+		return rc;
+	for (int i = 0; (rc = try_once(pid, err)) > 0; i++) {
+		if (tracee_now_ns() > limit)
+			return err_set(err, HARK_ETIME, 0,
+				       "process %d: a thread does not leave a "
+				       "probe of a hark that was killed",
+				       pid);
+		tracee_pause(i);
+	}
+	return rc;
+}

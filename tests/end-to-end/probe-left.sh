@@ -1,0 +1,216 @@
+#!/usr/bin/env bash
+# timeout: 600
+# hark probe where another hark is, or was when it was killed: one that lives is
+# left alone; what a dead one has left is taken out, wherever it was killed.
+# KILLS=N for more of them, SEED=N for others.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/probe.bash"
+
+KILLS=${KILLS:-20}
+RANDOM=${SEED:-1}
+plan 38
+
+build left -I"$ROOT/src"
+same() { python3 "$SRC/probe_same.py" "$1"; }
+differs() { diff <(echo "$1") <(echo "$2") | head -n 10; }
+
+SMALL='pid$target:a.out:hot:entry, pid$target:a.out:cold:entry,
+usdt$target:left::meet { @ = count(); }'
+# Many probes: long to put in, long to take out.
+LARGE='pid$target:libc::entry, pid$target:libc::return, pid$target:a.out::entry,
+usdt$target:left::meet { @ = count(); }'
+
+# come SCRIPT: a hark in the background, $hark.
+come() {
+	printf '%s\n' "$1" >background.d
+	rm -f background
+	"$HARK" probe -x quiet -o background -s background.d -p "$pid" \
+		>/dev/null 2>background.err </dev/null &
+	hark=$!
+}
+# probed: and nobody is attached any more.
+probed() {
+	grep -q '^[^ ]* r-xs.*memfd:hark-probe' "/proc/$pid/maps" &&
+		grep -q '^TracerPid:.0$' "/proc/$pid/status"
+}
+# pause MOST: for at most so many milliseconds.
+pause() { sleep "$(printf '0.%03d' $(((RANDOM % 1000) * $1 / 1000)))"; }
+killed() {
+	kill -KILL "$hark" 2>/dev/null
+	wait "$hark" 2>/dev/null
+}
+
+# -- One that lives --
+
+begin ./left end
+before=$(same "$pid")
+come "$SMALL"
+await probed || note "no probes came: $(cat background.err)"
+OPTIONS=(-x quiet)
+attach "$SMALL tick-10ms { exit(0); }" "$pid"
+is "a second one is refused" "$status" 125
+is "and says by whom" "$err" \
+	"hark: process $pid is probed by hark (pid $hark) already"
+for command in run record; do
+	[ $command = run ] && how=() || how=(-o recording)
+	try timeout 20 "$HARK" $command "${how[@]}" -p "$pid"
+	is "hark $command is refused" "$status" 125
+	like "and says why: hark $command" "$err" "process $pid has probes of hark"
+done
+kill -STOP "$hark"
+attach "$SMALL tick-10ms { exit(0); }" "$pid"
+is "one that is stopped lives" "$status" 125
+kill -CONT "$hark"
+kill -INT "$hark"
+wait "$hark"
+is "the first one does not mind" "$?" 0
+is "and has counted" "$(check session background background.err >/dev/null &&
+	echo right)" right
+is "nothing is left of either" "$(differs "$before" "$(same "$pid")")" ""
+attach "$SMALL tick-10ms { exit(0); }" "$pid"
+is "then another may come" "$status" 0
+status=1
+finish && status=0
+cp guest.out said
+unharmed "the program is unharmed"
+
+# -- Killed at any time --
+
+# next: another one comes, counts and leaves nothing. What is wrong goes to $odd.
+next() {
+	attach "$SMALL tick-20ms { exit(0); }" "$pid"
+	n=$(check session shown errors)
+	if [ "$status" != 0 ]; then
+		odd="status $status: $err"
+	elif ! [[ $n =~ ^[0-9]+$ ]] || [ "$n" = 0 ]; then
+		odd="counted: $n"
+	else
+		odd=$(differs "$before" "$(same "$pid")")
+	fi
+	odd+=$(find "/proc/$pid/fd" -lname '*memfd:hark*')
+}
+
+# kills NAME SCRIPT HOW...: HOW is where it is killed.
+kills() {
+	local name=$1 script=$2 i seen=0
+
+	shift 2
+	odd=
+	begin ./left end
+	sleep 0.1
+	before=$(same "$pid")
+	for ((i = 0; i < KILLS && ${#odd} == 0; i++)); do
+		come "$script"
+		"$@"
+		killed
+		is_mapped && seen=$((seen + 1))
+		next
+	done
+	is "$name: each next one finds nothing, counts and leaves nothing" \
+		"$odd" ""
+	note "$name: $seen of $i left something"
+	ok "$name: some left something" [ "$seen" -gt 0 ]
+	status=1
+	finish && status=0
+	cp guest.out said
+	cp guest.err errors
+	unharmed "$name: unharmed"
+}
+anywhere() { pause 800; }
+is_mapped() { grep -q memfd:hark-probe "/proc/$pid/maps"; }
+going_in() {
+	local i
+
+	for ((i = 0; i < 100000; i++)); do
+		is_mapped && break
+	done
+	pause 12
+}
+going_out() {
+	await probed
+	pause 50
+	kill -INT "$hark"
+	pause 40
+}
+kills "anywhere" "$SMALL" anywhere
+kills "many probes, going in" "$LARGE" going_in
+kills "many probes, going out" "$LARGE" going_out
+
+# Several in a row, and nobody comes between.
+begin ./left end 4
+sleep 0.1
+before=$(same "$pid")
+odd=
+for ((i = 0; i < 5; i++)); do
+	come "$LARGE"
+	going_in
+	killed
+done
+next
+is "five were killed, one after the other" "$odd" ""
+# A program that it was started with.
+status=1
+finish && status=0
+cp guest.out said
+unharmed "five: unharmed"
+rm -f end
+: >guest.out
+"$HARK" probe -x quiet -o background -n "$SMALL" -- ./left end >guest.out \
+	2>background.err </dev/null &
+hark=$!
+wait_for ready guest.out || note "not ready: $(cat background.err)"
+pid=$(awk '/ready/ { print $2 }' guest.out)
+killed
+attach "$SMALL tick-20ms { exit(0); }" "$pid"
+is "started with hark, which was killed: the next one comes" "$status" 0
+is "started with hark: no mapping is left" \
+	"$(grep memfd:hark "/proc/$pid/maps")" ""
+is "started with hark: code is that of the files" \
+	"$(same "$pid" | grep code: | sort -u | xargs)" "code: as in the file"
+: >end
+gone "$pid"
+cp guest.out said
+ok "started with hark: unharmed" grep -qx ok said
+
+# -- Lies --
+
+odd= refused=0
+for ((i = 1; i <= 3 * KILLS; i++)); do
+	begin ./left end forged $((i + ${SEED:-1} * 1000))
+	attach "$SMALL tick-10ms { exit(0); }" "$pid"
+	[ "$status" = 125 ] && refused=$((refused + 1))
+	[ "$status" = 125 ] || [ "$status" = 0 ] ||
+		odd+="seed $i: status $status: $err;"
+	[ "$(wc -l <errors)" -le 2 ] || odd+="seed $i: $err;"
+	finish || odd+="seed $i: the program has failed;"
+done
+is "whatever a program claims, nothing falls over" "$odd" ""
+note "$refused of $((i - 1)) were refused"
+ok "lies are refused" [ "$refused" -gt 0 ]
+
+# -- A child of fork has what its parent has --
+
+rm -f fork
+begin ./left end
+parent=$pid
+come "$SMALL"
+await probed || note "no probes came: $(cat background.err)"
+: >fork
+wait_for child guest.out || note "no child"
+child=$(awk '$1 == "child" { print $2; exit }' guest.out)
+attach "$SMALL tick-10ms { exit(0); }" "$child"
+is "its hark lives: refused" "$status" 125
+killed
+for who in child parent; do
+	attach "$SMALL tick-20ms { exit(0); }" "${!who}"
+	is "$who: the next one comes" "$status" 0
+	ok "$who: and counts" [ "$(check session shown errors)" -gt 0 ]
+	is "$who: nothing is left" "$(same "${!who}" | grep 'code:\|memfd' |
+		sort -u | xargs)" "code: as in the file"
+done
+status=1
+finish && status=0
+rm -f fork
+cp guest.out said
+unharmed "parent: unharmed"
+is "child: unharmed" "$(grep 'child [rw]' said)" "child right, 0"
