@@ -149,8 +149,26 @@ static int make_larger(struct plan *p, struct patch *it, struct hark_err *err)
 	return 0;
 }
 
+/* Padding that is asked for is no padding: another probe must not use it. */
+static void keep_asked(const struct plan *p)
+{
+	struct survey *s = p->former.survey;
+	struct x86_insn insn;
+
+	for (size_t i = 0; i < p->n_addr; i++) {
+		uint64_t at = p->addr[i];
+
+		if (!(survey_at(s, at) & SURVEY_PAD) ||
+		    !survey_insn(s, at, &insn))
+			continue;
+		for (unsigned k = 0; k < insn.len; k++)
+			s->facts[at + k - s->start] &= (uint8_t)~SURVEY_PAD;
+	}
+}
+
 int plan_make(struct plan *p, struct hark_err *err)
 {
+	keep_asked(p);
 	if (p->n_addr > 0)
 		qsort(p->addr, p->n_addr, sizeof *p->addr, by_value);
 	for (size_t i = 0; i < p->n_addr; i++)

@@ -249,6 +249,30 @@ START_TEST(a_squeezed_jump_gives_way)
 }
 END_TEST
 
+START_TEST(padding_that_is_asked_for_is_left_to_it)
+{
+	struct hark_err err;
+	struct plan *plan;
+	struct patch p;
+	unsigned k;
+
+	/* xor eax, eax; 1: dec edi; jne 1b; ret; five nops: the first would
+	 * hop by them */
+	LOOK("\x31\xc0\xff\xcf\x75\xfc\xc3\x90\x90\x90\x90\x90");
+	p = choose(HOME);
+	ck_assert_uint_eq(HOME + 7, p.hop);
+	form_release(&former, &p);
+	ck_assert_int_eq(0, plan_new(&former, &plan, &err));
+	ck_assert_int_eq(0, plan_add(plan, HOME, &err));
+	ck_assert_int_eq(0, plan_add(plan, HOME + 7, &err));
+	ck_assert_int_eq(0, plan_make(plan, &err));
+	ck_assert_ptr_nonnull(plan_find(plan, HOME, &k));
+	ck_assert_ptr_nonnull(plan_find(plan, HOME + 7, &k));
+	plan_free(plan);
+	finish();
+}
+END_TEST
+
 Suite *probe_form_suite(void)
 {
 	Suite *s = suite_create("probe_form");
@@ -266,6 +290,7 @@ Suite *probe_form_suite(void)
 	tcase_add_test(t, no_changed_patch_passes_the_check);
 	tcase_add_test(t, addresses_in_one_window_share_a_patch);
 	tcase_add_test(t, a_squeezed_jump_gives_way);
+	tcase_add_test(t, padding_that_is_asked_for_is_left_to_it);
 	suite_add_tcase(s, t);
 	return s;
 }
