@@ -11,11 +11,9 @@ typedef long function(long x);
 long by_name(long x), by_helper(long x), by_call(long x);
 
 #if defined LIBRARY || defined WHOLE
-#define IMPLEMENTATION(name, n)                                                \
-	__attribute__((noinline)) long name(long x)                            \
-	{                                                                      \
-		return x * (n) + (n);                                          \
-	}
+/* clang-format off */
+#define IMPLEMENTATION(name, n) \
+	__attribute__((noinline)) long name(long x) { return x * (n) + (n); }
 /* Others may take their place: their addresses come from the loader. */
 IMPLEMENTATION(name_new, 3)
 IMPLEMENTATION(name_old, 5)
@@ -23,8 +21,9 @@ static IMPLEMENTATION(helper_new, 7)
 static IMPLEMENTATION(helper_old, 11)
 static IMPLEMENTATION(call_new, 13)
 static IMPLEMENTATION(call_old, 17)
+    /* clang-format on */
 
-static int is_new(void)
+    static int is_new(void)
 {
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("sse2") != 0;
