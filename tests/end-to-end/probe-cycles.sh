@@ -55,7 +55,8 @@ cycles() {
 		[ "$counted" -gt 0 -a "$counted" -le \
 		$((2 * $(awk '/^hit/ { print $3 }' said))) ]
 }
-cycles jump 2 "$CYCLES"
-cycles window 8 $((CYCLES / 5))
-cycles trap 2 $((CYCLES / 5))
-cycles plain 1 $((CYCLES / 10))
+cycles plain 1 "$CYCLES"
+# Threads that never rest leave hark little of the machine.
+cycles jump 2 $((CYCLES / 25))
+cycles trap 2 $((CYCLES / 25))
+cycles window 8 $((CYCLES / 50))
