@@ -118,8 +118,8 @@ static bool chain_from(const struct survey *s, uint64_t start, uint64_t addr,
 		    try_move(s, here, &i) != X86_MOVE_OK)
 			break;
 		if (c.n > 0 &&
-		    survey_at(s, here) &
-			(SURVEY_TARGET | SURVEY_TAKEN | SURVEY_ENTRY))
+		    survey_at(s, here) & (SURVEY_TARGET | SURVEY_TAKEN |
+					  SURVEY_ENTRY | SURVEY_DATA))
 			break;
 		c.off[c.n] = c.end;
 		c.len[c.n++] = i.len;

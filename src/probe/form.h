@@ -48,7 +48,7 @@ enum {
 	FORM_LEN = 5,
 	FORM_INSNS = 8,	       /* in one window */
 	FORM_BYTES = 20,       /* that may change */
-	FORM_TRAMPOLINE = 512, /* taken for the code of one probe */
+	FORM_TRAMPOLINE = 768, /* taken for the code of one probe */
 	FORM_SLOT = 16,	       /* for a jump to it, where room is scarce */
 };
 

@@ -7,7 +7,6 @@
 #include "probe/insert_priv.h"
 
 #include "outside/blob.h"
-#include "x86/live.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,33 +79,12 @@ int insert_find_patches(struct insertion *i, struct hark_err *err)
 
 /* -- Building -- */
 
-/* Does the script look at the program's flags? */
-static bool shows_flags(const struct probe_program *p)
+/* What must be done about the flags at one instruction. Where they are dead
+ * nothing would do for the program, but not for a handler of its own that looks
+ * at them. */
+static enum trampoline_flags flags_at(const struct insert_patch *m, unsigned k)
 {
-	for (uint32_t k = 0; k < p->code.n; k++)
-		if (probe_code(p)[k].op == PROBE_UREG)
-			return true;
-	return false;
-}
-
-/* What must be done about the flags at one instruction. */
-static enum trampoline_flags flags_at(const struct insertion *i,
-				      const struct insert_patch *m, unsigned k)
-{
-	enum { AHEAD = 24 };
-	const struct survey *s = m->survey;
-	const struct x86_text text = {s->bytes, s->start, s->len};
-	const struct x86_live status = {.flags = X86_FLAGS_STATUS};
-	struct x86_live live;
-
-	if (m->df >> k & 1)
-		return TRAMPOLINE_ALL;
-	if (shows_flags(i->want->program))
-		return TRAMPOLINE_STATUS;
-	live = x86_live_ahead(&text, m->patch->at + m->patch->off[k], status,
-			      AHEAD, 0, NULL);
-	return live.flags & X86_FLAGS_STATUS ? TRAMPOLINE_STATUS
-					     : TRAMPOLINE_DEAD;
+	return m->df >> k & 1 ? TRAMPOLINE_ALL : TRAMPOLINE_STATUS;
 }
 
 static enum x86_move build(const struct insertion *i,
@@ -128,11 +106,11 @@ static enum x86_move build(const struct insertion *i,
 	};
 
 	for (unsigned k = 0; k < p->n; k++) {
+		w.flags[k] = (uint8_t)flags_at(m, k);
 		if (m->cookie[k] == 0)
 			continue;
 		w.probed |= 1u << k;
 		w.cookie[k] = m->cookie[k];
-		w.flags[k] = (uint8_t)flags_at(i, m, k);
 	}
 	return trampoline_build(&w, out, info);
 }
