@@ -53,6 +53,8 @@ int insert_look(pid_t pid, struct hark_err *err);
 /* Takes out what a hark that was killed has left, if there is such. The process
  * runs, before and after. */
 int insert_adopt(pid_t pid, struct hark_err *err);
+/* Takes probes of this hark out of all processes that have got them by fork. */
+void insert_leave_children(void);
 
 /* The process is held through the door, not entered. On success it is still
  * held, with all probes in it. */

@@ -2,7 +2,9 @@
  *
  * All of it but the trampolines is mapped from files of one name; the first of
  * these mappings begins with the plan. If hark was killed before there was a
- * plan, there is nothing else but such mappings, and perhaps a descriptor. */
+ * plan, there is nothing else but such mappings, and perhaps a descriptor.
+ *
+ * Children of fork have a copy of all that: the same way leads out of them. */
 #include "probe/insert_priv.h"
 
 #include "outside/attach.h"
@@ -10,8 +12,10 @@
 #include "outside/refuse.h"
 #include "outside/tracee.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define IN_MAPS REFUSE_PROBES
@@ -44,11 +48,17 @@ static bool lives(const struct collect_removal *r)
 	return proc_began((pid_t)r->hark) == r->began && r->began != 0;
 }
 
-/* -1: its hark lives, or one cannot know. */
+static bool is_mine(const struct collect_removal *r)
+{
+	return r->hark == (uint32_t)getpid() && r->space == proc_space() &&
+	       r->began == proc_began(getpid());
+}
+
+/* -1: it belongs to another hark, which lives, or one cannot know. */
 static int check_owner(pid_t pid, const struct collect_removal *r,
 		       struct hark_err *err)
 {
-	if (r->space == proc_space() && !lives(r))
+	if (is_mine(r) || (r->space == proc_space() && !lives(r)))
 		return 0;
 	return err_set(err, HARK_EREFUSE, 0,
 		       "process %d is probed by hark (pid %u%s) already", pid,
@@ -56,30 +66,47 @@ static int check_owner(pid_t pid, const struct collect_removal *r,
 		       r->space != proc_space() ? " of another container" : "");
 }
 
-int insert_look(pid_t pid, struct hark_err *err)
+/* 1: there is one, in *out; 0: there is not, but there are mappings of that
+ * name; -1. */
+static int read_record(pid_t pid, struct collect_removal *out,
+		       struct hark_err *err)
 {
-	struct collect_removal record;
-	struct collect_plan head;
-	struct proc_map m;
 	pid_t tid = proc_living(pid);
+	int mem = proc_open(pid, tid, "mem", O_RDONLY), rc = 0;
+	struct collect_plan head;
 	uint64_t plan;
-	int mem, rc = 1;
 
-	if (proc_mapping(pid, tid, IN_MAPS, 0, &m) < 0)
-		return 0;
-	mem = proc_open(pid, tid, "mem", O_RDONLY);
 	if (mem < 0)
 		return err_set(err, HARK_EDENIED, errno,
 			       "process %d has probes of hark in it already, "
 			       "and cannot be looked into",
 			       pid);
 	plan = find_plan(pid, tid, mem);
-	if (plan != 0 &&
-	    (insert_read_head(pid, mem, plan, &head, &record, err) < 0 ||
-	     check_owner(pid, &record, err) < 0))
-		rc = -1;
+	if (plan != 0)
+		rc = insert_read_head(pid, mem, plan, &head, out, err) < 0 ? -1
+									   : 1;
 	close(mem);
 	return rc;
+}
+
+static bool has_any(pid_t pid)
+{
+	struct proc_map m;
+
+	return proc_mapping(pid, proc_living(pid), IN_MAPS, 0, &m) == 0;
+}
+
+int insert_look(pid_t pid, struct hark_err *err)
+{
+	struct collect_removal r;
+	int rc;
+
+	if (!has_any(pid))
+		return 0;
+	rc = read_record(pid, &r, err);
+	if (rc <= 0)
+		return rc < 0 ? -1 : 1;
+	return check_owner(pid, &r, err) < 0 ? -1 : 1;
 }
 
 /* -- Taking out -- */
@@ -162,4 +189,30 @@ int insert_adopt(pid_t pid, struct hark_err *err)
 		tracee_pause(i);
 	}
 	return rc;
+}
+
+/* -- Children -- */
+
+static void leave_one(pid_t pid)
+{
+	struct collect_removal r;
+	struct hark_err ignored;
+
+	if (has_any(pid) && read_record(pid, &r, &ignored) == 1 && is_mine(&r))
+		insert_adopt(pid, &ignored);
+}
+
+void insert_leave_children(void)
+{
+	DIR *all = opendir("/proc");
+	const struct dirent *e;
+
+	while (all != NULL && (e = readdir(all)) != NULL) {
+		long pid = strtol(e->d_name, NULL, 10);
+
+		if (pid > 0 && pid != getpid())
+			leave_one((pid_t)pid);
+	}
+	if (all != NULL)
+		closedir(all);
 }

@@ -621,6 +621,7 @@ int session_stop(struct session *s, struct hark_err *err)
 	struct hark_err second;
 	int rc = take_out(s, err);
 
+	insert_leave_children();
 	if (drain(s, true, rc < 0 ? &second : err) < 0)
 		return -1;
 	output_after_exit(s->output);

@@ -8,7 +8,7 @@
 
 KILLS=${KILLS:-20}
 RANDOM=${SEED:-1}
-plan 38
+plan 48
 
 build left -I"$ROOT/src"
 same() { python3 "$SRC/probe_same.py" "$1"; }
@@ -214,3 +214,29 @@ rm -f fork
 cp guest.out said
 unharmed "parent: unharmed"
 is "child: unharmed" "$(grep 'child [rw]' said)" "child right, 0"
+
+# And so has it when hark ends.
+for how in -x --follow; do
+	begin ./left end
+	rm -f background
+	"$HARK" probe -o background $how $([ $how = -x ] && echo quiet) \
+		-n "$SMALL" -p "$pid" >/dev/null 2>background.err </dev/null &
+	hark=$!
+	await probed || note "no probes came: $(cat background.err)"
+	: >fork
+	wait_for child guest.out || note "no child"
+	child=$(awk '$1 == "child" { print $2; exit }' guest.out)
+	sleep 0.05
+	kill -INT "$hark"
+	wait "$hark"
+	is "$how: hark ends" "$?" 0
+	is "$how: accounts" "$(check accounts background.err)" right
+	is "$how: nothing is left in the child" "$(same "$child" |
+		grep 'code:\|memfd' | sort -u | xargs)" "code: as in the file"
+	status=1
+	finish && status=0
+	rm -f fork
+	cp guest.out said
+	unharmed "$how: parent: unharmed"
+	is "$how: child: unharmed" "$(grep 'child [rw]' said)" "child right, 0"
+done
