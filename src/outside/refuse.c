@@ -250,7 +250,7 @@ int refuse_probed(pid_t pid, pid_t tid, struct hark_err *err)
 {
 	struct proc_map m;
 
-	if (proc_mapping(pid, tid, REFUSE_PROBES, 0, &m) < 0)
+	if (proc_mapping(pid, tid, REFUSE_IN_MAPS, 0, &m) < 0)
 		return 0;
 	return err_set(err, HARK_EREFUSE, 0,
 		       "process %d has probes of hark in it; end 'hark probe' "

@@ -25,8 +25,9 @@ int refuse_file(const char *path, struct hark_err *err);
 int refuse_executed(pid_t pid, const struct user_regs_struct *regs,
 		    struct hark_err *err);
 
-/* How the memory of probes is called in a process's maps (probe/insert.h). */
-#define REFUSE_PROBES "/memfd:hark-probe (deleted)"
+/* What the memory of probes is called (probe/insert.h), and in maps. */
+#define REFUSE_PROBES  "hark-probe"
+#define REFUSE_IN_MAPS "/memfd:" REFUSE_PROBES " (deleted)"
 /* Are there no probes in it? An engine would run into them. */
 int refuse_probed(pid_t pid, pid_t tid, struct hark_err *err);
 

@@ -14,13 +14,14 @@
 #ifndef PROBE_INSERT_H
 #define PROBE_INSERT_H
 
+#include "outside/refuse.h"
 #include "probe/listing.h"
 #include "script/script.h"
 #include "wire/collect.h"
 
 #include <sys/types.h>
 
-#define INSERT_NAME "hark-probe" /* of what is mapped in the process */
+#define INSERT_NAME REFUSE_PROBES /* of what is mapped in the process */
 
 struct insertion;
 

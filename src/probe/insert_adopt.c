@@ -18,9 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define IN_MAPS REFUSE_PROBES
-_Static_assert(sizeof IN_MAPS == sizeof "/memfd:" INSERT_NAME " (deleted)",
-	       "the name of what is mapped");
+#define IN_MAPS REFUSE_IN_MAPS
 
 enum { PATIENCE_S = 10 };
 
@@ -98,7 +96,7 @@ static bool has_any(pid_t pid)
 
 int insert_look(pid_t pid, struct hark_err *err)
 {
-	struct collect_removal r;
+	struct collect_removal r = {0};
 	int rc;
 
 	if (!has_any(pid))
@@ -195,7 +193,7 @@ int insert_adopt(pid_t pid, struct hark_err *err)
 
 static void leave_one(pid_t pid)
 {
-	struct collect_removal r;
+	struct collect_removal r = {0};
 	struct hark_err ignored;
 
 	if (has_any(pid) && read_record(pid, &r, &ignored) == 1 && is_mine(&r))

@@ -162,26 +162,30 @@ static bool are_changes(const struct insert_left *l)
 	return true;
 }
 
+static int get_all(struct insert_left *l, int mem, struct hark_err *err)
+{
+	const struct collect_removal *r = &l->record;
+
+	l->range = get_span(l, mem, &r->ranges, sizeof *l->range, err);
+	if (l->range == NULL)
+		return -1;
+	l->change = get_span(l, mem, &r->changes, sizeof *l->change, err);
+	if (l->change == NULL)
+		return -1;
+	l->semaphore =
+	    get_span(l, mem, &r->semaphores, sizeof *l->semaphore, err);
+	if (l->semaphore == NULL || get_codes(l, mem, err) < 0)
+		return -1;
+	return are_changes(l) ? 0 : is_strange(l->pid, err);
+}
+
 int insert_left_init(struct insert_left *l, int pid, int mem, uint64_t at,
 		     struct hark_err *err)
 {
-	struct collect_removal *r = &l->record;
-
 	*l = (struct insert_left){.pid = pid};
-	if (insert_read_head(pid, mem, at, &l->head, r, err) < 0)
-		return -1;
-	l->range = get_span(l, mem, &r->ranges, sizeof *l->range, err);
-	if (l->range != NULL)
-		l->change =
-		    get_span(l, mem, &r->changes, sizeof *l->change, err);
-	if (l->change != NULL)
-		l->semaphore =
-		    get_span(l, mem, &r->semaphores, sizeof *l->semaphore, err);
-	if (l->semaphore != NULL && get_codes(l, mem, err) == 0) {
-		if (are_changes(l))
-			return 0;
-		is_strange(pid, err);
-	}
+	if (insert_read_head(pid, mem, at, &l->head, &l->record, err) == 0 &&
+	    get_all(l, mem, err) == 0)
+		return 0;
 	insert_left_fini(l);
 	return -1;
 }
