@@ -81,8 +81,8 @@ static int list(struct job *job, pid_t pid, struct hark_err *err)
 	int rc = -1;
 
 	if (image_new(&im, err) == 0 &&
-	    draft_init(&d, im, pid, &job->script.compile, &job->script.options,
-		       false, err) == 0)
+	    draft_init(&d, im, pid, pid, &job->script.compile,
+		       &job->script.options, DRAFT_LISTED, err) == 0)
 		rc = probe_list(d.listing, job->args, err);
 	draft_fini(&d);
 	image_free(im);

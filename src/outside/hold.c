@@ -206,6 +206,21 @@ static int hold(struct holding *h, struct hark_err *err)
 	return tracee_settle(h->pid, h->deadline, err);
 }
 
+int hold_executed(pid_t pid, struct hark_err *err)
+{
+	struct holding h = {.pid = pid,
+			    .deadline =
+				tracee_now_ns() + PATIENCE_S * 1000000000LL};
+
+	if (hold(&h, err) == 0)
+		return 0;
+	if (h.loader.word != 0)
+		take_away(pid, &h.loader);
+	if (h.entry.word != 0)
+		take_away(pid, &h.entry);
+	return -1;
+}
+
 int hold_start(const struct launch *plan, pid_t *out, struct hark_err *err)
 {
 	struct holding h = {.deadline =

@@ -10,6 +10,9 @@
 
 /* The program, held at a PTRACE_EVENT_STOP. */
 int hold_start(const struct launch *plan, pid_t *out, struct hark_err *err);
+/* The same for one that hark has seized and that is at its PTRACE_EVENT_EXEC.
+ * If that fails it is at some stop, with nothing of hark's in it. */
+int hold_executed(pid_t pid, struct hark_err *err);
 /* It ends, without having run. */
 void hold_end(pid_t pid);
 

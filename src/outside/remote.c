@@ -101,23 +101,19 @@ int remote_close(struct door *d, int64_t fd, struct hark_err *err)
 			 0, 0, 0);
 }
 
-/* The image is in a file of hark's own already: the target opens that, if it
- * may and sees the same /proc. What it gets is believed only if it is that
- * file. */
-static int open_shared(struct door *d, int64_t *theirs)
+int remote_open(struct door *d, int file, int how, int64_t *theirs)
 {
 	char path[32], seen[64];
 	struct stat ours, got;
 	uint64_t at;
 	int64_t fd = -1;
-	int file = blob_file(d->name);
 
 	if (file < 0 || fstat(file, &ours) < 0 || !proc_same_ids(d->pid))
 		return -1;
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), file);
 	if (gate_text(&d->gate, path, &at, NULL) < 0 ||
 	    gate_call(&d->gate, &fd, NULL, SYS_openat, (uint64_t)AT_FDCWD, at,
-		      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0,
+		      (uint64_t)(how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), 0, 0,
 		      0) < 0 ||
 	    fd < 0)
 		return -1;
@@ -146,7 +142,8 @@ static int make_file(struct door *d, int64_t *theirs, struct hark_err *err)
 int remote_image(struct door *d, int64_t *theirs, struct hark_err *err)
 {
 	*theirs = -1;
-	return d->fresh && open_shared(d, theirs) == 0
+	return d->fresh &&
+		       remote_open(d, blob_file(d->name), O_RDONLY, theirs) == 0
 		   ? 0
 		   : make_file(d, theirs, err);
 }

@@ -14,6 +14,9 @@ int remote_memfd(struct door *d, int64_t *theirs, int *ours,
 		 struct hark_err *err);
 /* A descriptor, in the target, of a sealed file with the image. */
 int remote_image(struct door *d, int64_t *theirs, struct hark_err *err);
+/* A file of hark's own, which the target opens itself, if it may and sees the
+ * same /proc. What it gets is believed only if it is that file. */
+int remote_open(struct door *d, int file, int how, int64_t *theirs);
 int remote_close(struct door *d, int64_t fd, struct hark_err *err);
 
 /* What mmap takes; fd -1: of no file. */

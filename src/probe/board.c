@@ -159,6 +159,33 @@ void board_gone(struct board *b, uint32_t pid)
 	}
 }
 
+bool board_exec(const struct board *b, uint32_t *pid, uint32_t *tid)
+{
+	if (__atomic_load_n(&b->base->exec, __ATOMIC_ACQUIRE) !=
+	    COLLECT_EXEC_ASKED)
+		return false;
+	*pid = b->base->exec_pid;
+	*tid = b->base->exec_tid;
+	return true;
+}
+
+static void say_exec(struct board *b, enum collect_exec what)
+{
+	__atomic_store_n(&b->base->exec, (uint32_t)what, __ATOMIC_RELEASE);
+	sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&b->base->exec,
+		  SYS_FUTEX_WAKE, INT32_MAX);
+}
+
+void board_exec_heard(struct board *b)
+{
+	say_exec(b, COLLECT_EXEC_HEARD);
+}
+
+void board_exec_over(struct board *b)
+{
+	say_exec(b, COLLECT_NO_EXEC);
+}
+
 void board_wait(struct board *b, uint64_t timeout_ns)
 {
 	struct timespec time = {(time_t)(timeout_ns / 1000000000),

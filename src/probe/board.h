@@ -9,6 +9,8 @@
 #include "script/show.h"
 #include "wire/collect.h"
 
+#include <stdbool.h>
+
 struct board;
 
 /* plan and base are mapped, borrowed; what is said of geometry and program
@@ -23,6 +25,13 @@ struct collect_area *board_area(struct board *b);
 void board_wait(struct board *b, uint64_t timeout_ns);
 /* A process has ended, as the target numbers them: its areas are free. */
 void board_gone(struct board *b, uint32_t pid);
+
+/* Is a thread about to execute another program, and waits for hark? Its ids, as
+ * the target numbers them. */
+bool board_exec(const struct board *b, uint32_t *pid, uint32_t *tid);
+/* It may go on; all is over. */
+void board_exec_heard(struct board *b);
+void board_exec_over(struct board *b);
 
 /* -- Records -- */
 

@@ -47,6 +47,14 @@ struct collect_lock {
 
 struct collect_arrays; /* collect_array.c */
 
+enum collect_exec {
+	COLLECT_NO_EXEC,
+	COLLECT_EXEC_TAKEN, /* the thread is writing */
+	COLLECT_EXEC_ASKED, /* it waits */
+	COLLECT_EXEC_HEARD, /* by hark: it may go on */
+	COLLECT_EXEC_ON,    /* it does */
+};
+
 struct collect_board {
 	uint64_t magic;
 	uint32_t version;
@@ -55,7 +63,10 @@ struct collect_board {
 	uint32_t bell, sleeping;
 	struct collect_lock arrays;
 	uint32_t ended; /* how many threads gave their area back */
-	uint8_t pad[20];
+	/* Somebody is about to execute another program: a futex. */
+	uint32_t exec; /* enum collect_exec */
+	uint32_t exec_pid, exec_tid;
+	uint8_t pad[8];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 };
 

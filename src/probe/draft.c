@@ -43,18 +43,19 @@ static int find_modules(struct draft *d, struct image *im, int pid,
 	return -1;
 }
 
-int draft_init(struct draft *d, struct image *im, int pid,
+int draft_init(struct draft *d, struct image *im, int pid, int target,
 	       const struct compile *script, const struct options *options,
-	       bool with_hooks, struct hark_err *err)
+	       enum draft_use use, struct hark_err *err)
 {
 	*d = (struct draft){0};
 	if (find_modules(d, im, pid, err) == 0 &&
 	    naming_new(im, pid, &d->naming, err) == 0 &&
-	    compile_script(d, pid, script, options, err) == 0 &&
+	    compile_script(d, target, script, options, err) == 0 &&
 	    unbound_new(d->program, &d->unbound, err) == 0 &&
 	    listing_new(d->modules, pid, &d->listing, err) == 0 &&
-	    match_new(d->program, pid, d->listing, &d->match, err) == 0 &&
-	    (!with_hooks ||
+	    match_some(d->program, target, d->listing, use == DRAFT_FOLLOWED,
+		       &d->match, err) == 0 &&
+	    (use == DRAFT_LISTED ||
 	     listing_add_hooks(d->listing, native_hooks, err) == 0) &&
 	    listing_make(d->listing, err) == 0)
 		return 0;

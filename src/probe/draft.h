@@ -27,9 +27,15 @@ struct draft {
 
 /* Of a process that does not change meanwhile, or will be compared again. To
  * be inserted it needs hooks, too. */
-int draft_init(struct draft *d, struct image *im, int pid,
+enum draft_use {
+	DRAFT_LISTED,
+	DRAFT_INSERTED, /* it needs hooks, too */
+	DRAFT_FOLLOWED, /* the same; what nothing matches is no mistake */
+};
+/* target: who $target is; pid itself, or the one it descends from. */
+int draft_init(struct draft *d, struct image *im, int pid, int target,
 	       const struct compile *script, const struct options *options,
-	       bool with_hooks, struct hark_err *err);
+	       enum draft_use use, struct hark_err *err);
 void draft_fini(struct draft *d);
 
 /* Does a clause read memory that may not be there? */

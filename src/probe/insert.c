@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* -- There -- */
 
@@ -92,6 +93,8 @@ void insert_close(struct insertion *i)
 	if (i == NULL)
 		return;
 	insert_unmap_ours(i);
+	if (i->board_file > 0)
+		close(i->board_file);
 	free(i->range);
 	free(i->change);
 	free(i->semaphore);
@@ -114,7 +117,13 @@ void *insert_board(const struct insertion *i)
 	return i->board.base;
 }
 
+uint32_t insert_next(const struct insertion *i)
+{
+	return (uint32_t)i->n_sites + i->skipped;
+}
+
 uint32_t insert_site(const struct insertion *i, size_t probe)
 {
-	return i->site_of[probe];
+	return i->site_of[probe] == UINT32_MAX ? UINT32_MAX
+					       : i->site_of[probe] + i->skipped;
 }

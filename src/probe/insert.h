@@ -44,6 +44,10 @@ struct insert_plan {
 	 * they get the first numbers. */
 	const char *const (*free_sites)[4];
 	size_t n_free_sites;
+	/* Of a program that comes after another: its board is that one's, and
+	 * its probes have numbers from .first on. NULL: none. */
+	const struct insertion *after;
+	uint32_t first;
 };
 
 struct door;
@@ -67,6 +71,8 @@ int insert_open(struct door *d, const struct insert_plan *p,
 int insert_remove(struct insertion *i, struct door *d, struct hark_err *err);
 void insert_close(struct insertion *i);
 
+/* The number of the next site. */
+uint32_t insert_next(const struct insertion *i);
 /* As hark has them mapped. */
 const struct collect_plan *insert_shared_plan(const struct insertion *i);
 void *insert_board(const struct insertion *i);

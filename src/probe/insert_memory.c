@@ -16,6 +16,7 @@
 #include "probe/native.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -260,17 +261,43 @@ static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
 	return 0;
 }
 
+/* The board of the program before: a file of hark's that the process opens. */
+static int map_shared_board(struct insertion *i, struct door *d,
+			    struct hark_err *err)
+{
+	const struct insertion *from = i->want->after;
+	int64_t fd = -1;
+	int rc = -1;
+
+	if (i->board.size != from->board.size)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "the script means something else there");
+	i->board_file = dup(from->board_file);
+	if (i->board_file > 0 &&
+	    remote_open(d, from->board_file, O_RDWR, &fd) == 0 &&
+	    map_ours(&i->board, i->board_file, err) == 0)
+		rc = put_there(d, i->board.at, i->board.size,
+			       PROT_READ | PROT_WRITE, fd, err);
+	else
+		err_set(err, HARK_EDENIED, errno,
+			"process %d cannot share memory with hark", i->pid);
+	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	return rc;
+}
+
 static int map_board(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	int64_t fd = -1;
 	int ours = -1, rc = -1;
 
+	if (i->want->after != NULL)
+		return map_shared_board(i, d, err);
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
 	    map_ours(&i->board, ours, err) == 0)
 		rc = put_there(d, i->board.at, i->board.size,
 			       PROT_READ | PROT_WRITE, fd, err);
-	if (ours >= 0)
-		close(ours);
+	i->board_file = ours > 0 ? ours : 0;
 	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	if (rc == 0)

@@ -54,6 +54,8 @@ struct insertion {
 	size_t n_semaphores;
 	uint32_t *site_of; /* owned: of each probe of the listing */
 	size_t n_probes, n_sites;
+	uint32_t skipped; /* numbers between the free sites and the others */
+	int board_file;	  /* owned; 0: none */
 	struct insert_patch *patch; /* owned: all patches of all areas */
 	size_t n_patches;
 	struct collect_code *code; /* owned, until they are in the plan */

@@ -221,6 +221,7 @@ static int number_sites(struct insertion *i, struct hark_err *err)
 	if (i->site_of == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
 	i->n_sites = w->n_free_sites;
+	i->skipped = w->after == NULL ? 0 : w->first - (uint32_t)i->n_sites;
 	for (size_t k = 0; k < i->n_probes; k++) {
 		struct insert_patch *m;
 		struct probe p;
@@ -231,10 +232,16 @@ static int number_sites(struct insertion *i, struct hark_err *err)
 				    ? (uint32_t)i->n_sites++
 				    : UINT32_MAX;
 	}
-	return i->n_sites <= w->geometry.max_sites
+	return i->n_sites + i->skipped <= w->geometry.max_sites
 		   ? 0
-		   : err_set(err, HARK_EBUG, 0, "%zu sites, room for %u",
-			     i->n_sites, w->geometry.max_sites);
+		   : err_set(err, HARK_EBUG, 0,
+			     "too many probes: %zu, room for %u", i->n_sites,
+			     w->geometry.max_sites);
+}
+
+static uint32_t number_of(const struct insertion *i, size_t site)
+{
+	return (uint32_t)site + (site < i->want->n_free_sites ? 0 : i->skipped);
 }
 
 static int fill_sites(struct insertion *i, struct collect_site *s,
@@ -245,7 +252,7 @@ static int fill_sites(struct insertion *i, struct collect_site *s,
 
 	for (size_t k = 0; k < i->n_sites; k++)
 		s[k] = (struct collect_site){.plan = i->plan.at,
-					     .number = (uint32_t)k,
+					     .number = number_of(i, k),
 					     .kind = COLLECT_INSIDE};
 	for (size_t k = 0; k < w->n_free_sites; k++)
 		if (put_texts(i, &t, w->free_sites[k], &s[k], err) < 0)

@@ -66,6 +66,12 @@ static int add_description(struct match *m, const struct probe_program *p,
 int match_new(const struct probe_program *p, int pid, struct listing *l,
 	      struct match **out, struct hark_err *err)
 {
+	return match_some(p, pid, l, false, out, err);
+}
+
+int match_some(const struct probe_program *p, int pid, struct listing *l,
+	       bool lenient, struct match **out, struct hark_err *err)
+{
 	struct match *m = calloc(1, sizeof *m);
 	int rc = 0;
 
@@ -79,6 +85,8 @@ int match_new(const struct probe_program *p, int pid, struct listing *l,
 		for (uint32_t k = 0; k < c->n_descriptions && rc == 0; k++) {
 			m->description = c->first_description + k;
 			rc = add_description(m, p, pid, l);
+			if (rc != 0 && lenient && err->code == HARK_ENOENT)
+				rc = 0;
 		}
 	}
 	if (rc != 0) {

@@ -16,6 +16,9 @@ struct match;
  * $target was. Descriptions that belong to no instruction are passed over. */
 int match_new(const struct probe_program *p, int pid, struct listing *l,
 	      struct match **out, struct hark_err *err);
+/* lenient: a description that nothing matches is none. */
+int match_some(const struct probe_program *p, int pid, struct listing *l,
+	       bool lenient, struct match **out, struct hark_err *err);
 void match_free(struct match *m);
 
 /* For struct insert_plan: ctx is the match. */

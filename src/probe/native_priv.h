@@ -176,6 +176,10 @@ struct native_go native_caught(struct native_frame *frame);
 uint64_t native_wait(struct probe_frame *frame, int64_t *answer);
 uint64_t native_exec(struct probe_frame *frame, int64_t *answer);
 
+/* -- native_announce.c -- */
+
+void native_announce(void);
+
 /* Is this memory of the program's there? Of each of len bytes. */
 bool native_readable(uint64_t at, uint64_t len);
 

@@ -154,6 +154,7 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 	struct native_thread *t = native_make();
 	uint64_t set = ignored(home), args[6], old;
 
+	native_announce();
 	if (set == 0 && (!t || t->blocked == 0))
 		return 0;
 	old = native_set_mask(SIG_ALL) & ~home->known.ours;

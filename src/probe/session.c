@@ -12,6 +12,7 @@
 #include "outside/proc.h"
 #include "outside/refuse.h"
 #include "outside/tracee.h"
+#include "probe/along.h"
 #include "probe/board.h"
 #include "probe/clock.h"
 #include "probe/collect.h"
@@ -38,6 +39,14 @@ enum {
 	NAME_SIZE = 64,
 	MUCH = 1 << 18,
 	GLANCE_NS = 5000000, /* somebody may wait for hark */
+	MORE_SITES = 16384,  /* for programs that are executed later, and */
+	MORE_TIMES = 8,	     /* so many times what the first one has */
+};
+
+/* A program that probes were put into. */
+struct stage {
+	struct draft draft;
+	struct insertion *insertion; /* owned */
 };
 
 struct session {
@@ -46,14 +55,16 @@ struct session {
 	int pidfd;	     /* owned */
 	struct image *image; /* owned */
 	struct draft draft;
-	int64_t errno_offset;	 /* 0: the script does not ask */
 	struct clock_look clock; /* a first look */
 	struct door door;	 /* while is_held */
 	bool is_held, is_gone;
 	struct insertion *insertion; /* owned */
-	struct board *board;	     /* owned */
-	struct output *output;	     /* owned */
-	struct output_site *sites;   /* owned; n_sites */
+	struct stage *others;	     /* owned: all but the newest one of pid */
+	size_t n_others;
+	uint32_t next_site;
+	struct board *board;	   /* owned */
+	struct output *output;	   /* owned */
+	struct output_site *sites; /* owned; n_sites */
 	size_t n_sites;
 	struct board_record *faults; /* owned: ERROR is still to run for them */
 	size_t n_faults, fault_room, faults_told;
@@ -68,16 +79,16 @@ static void note(const struct session *s, bool is_error, const char *text)
 
 /* -- Insertion -- */
 
-static int find_errno(struct session *s, struct hark_err *err)
+static int find_errno(const struct draft *d, pid_t pid, int64_t *out,
+		      struct hark_err *err)
 {
-	if (!draft_wants_errno(&s->draft))
+	if (!draft_wants_errno(d))
 		return 0;
-	s->errno_offset = errno_place(s->draft.modules, s->pid);
-	return s->errno_offset != 0
-		   ? 0
-		   : err_set(err, HARK_EREFUSE, 0,
-			     "errno is not known: the program has no "
-			     "__errno_location that tells where it is");
+	*out = errno_place(d->modules, pid);
+	return *out != 0 ? 0
+			 : err_set(err, HARK_EREFUSE, 0,
+				   "errno is not known: the program has no "
+				   "__errno_location that tells where it is");
 }
 
 static int make_draft(struct session *s, struct hark_err *err)
@@ -85,9 +96,8 @@ static int make_draft(struct session *s, struct hark_err *err)
 	struct draft *d = &s->draft;
 
 	draft_fini(d);
-	if (draft_init(d, s->image, s->pid, s->p.script, s->p.options, true,
-		       err) < 0 ||
-	    find_errno(s, err) < 0)
+	if (draft_init(d, s->image, s->pid, s->pid, s->p.script, s->p.options,
+		       s->p.follows ? DRAFT_FOLLOWED : DRAFT_INSERTED, err) < 0)
 		return -1;
 	return match_check(d->match, d->listing, &s->refused, err);
 }
@@ -104,10 +114,12 @@ static void read_name(pid_t pid, char out[NAME_SIZE])
 		close(fd);
 }
 
-/* Through the door; the process stays held. */
-static int insert(struct session *s, struct hark_err *err)
+/* Through the door; the process stays held. after: the program before; NULL:
+ * it is the first. */
+static int insert_stage(struct session *s, struct door *d, struct stage *st,
+			const struct insertion *after, struct hark_err *err)
 {
-	struct draft *p = &s->draft;
+	struct draft *p = &st->draft;
 	char name[NAME_SIZE] = "";
 	struct insert_plan plan = {
 	    .modules = p->modules,
@@ -115,22 +127,40 @@ static int insert(struct session *s, struct hark_err *err)
 	    .program = p->program,
 	    .clauses = match_clauses,
 	    .ctx = p->match,
-	    .flags = (s->p.follows ? COLLECT_FOLLOWS : 0) |
+	    .flags = COLLECT_EXECS | (s->p.follows ? COLLECT_FOLLOWS : 0) |
 		     (draft_reads(p) ? COLLECT_GUARDS : 0),
 	    .free_sites = unbound_texts(p->unbound),
 	    .n_free_sites = unbound_count(p->unbound),
-	    .inner_pid = proc_inner_id(s->pid, s->pid),
-	    .errno_offset = s->errno_offset,
+	    .inner_pid = proc_inner_id(d->pid, d->pid),
 	    .execname = name,
+	    .after = after,
+	    .first = s->next_site,
 	};
 
-	read_name(s->pid, name);
+	if (find_errno(p, d->pid, &plan.errno_offset, err) < 0)
+		return -1;
+	read_name(d->pid, name);
 	clock_calibrate(&s->clock, &plan.clock);
 
 	options_geometry(s->p.options, &plan.geometry);
-	plan.geometry.max_sites =
-	    (uint32_t)(listing_count(p->listing) + plan.n_free_sites);
-	return insert_open(&s->door, &plan, &s->insertion, err);
+	if (after == NULL)
+		s->n_sites =
+		    MORE_SITES + MORE_TIMES * (listing_count(p->listing) +
+					       plan.n_free_sites);
+	plan.geometry.max_sites = (uint32_t)s->n_sites;
+	if (insert_open(d, &plan, &st->insertion, err) < 0)
+		return -1;
+	s->next_site = insert_next(st->insertion);
+	return 0;
+}
+
+static int insert(struct session *s, struct hark_err *err)
+{
+	struct stage st = {.draft = s->draft};
+	int rc = insert_stage(s, &s->door, &st, NULL, err);
+
+	s->insertion = st.insertion;
+	return rc;
 }
 
 /* Lets go of a held process. */
@@ -192,13 +222,27 @@ static enum flow_kind flow_of(const struct probe *p)
 	return p->kind == SITE_INSIDE ? FLOW_OTHER : FLOW_RETURN;
 }
 
+static void name_stage(struct session *s, const struct draft *d,
+		       const struct insertion *in)
+{
+	struct probe p;
+
+	for (size_t i = 0; i < listing_count(d->listing); i++) {
+		uint32_t site = insert_site(in, i);
+
+		if (site >= s->n_sites)
+			continue;
+		listing_get(d->listing, i, &p);
+		s->sites[site] =
+		    (struct output_site){p.pretty, p.name, flow_of(&p)};
+	}
+}
+
 static int name_sites(struct session *s, struct hark_err *err)
 {
 	size_t n_free = unbound_count(s->draft.unbound);
 	const char *const(*texts)[4] = unbound_texts(s->draft.unbound);
-	struct probe p;
 
-	s->n_sites = n_free + listing_count(s->draft.listing);
 	s->sites = calloc(s->n_sites + 1, sizeof *s->sites);
 	if (s->sites == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
@@ -207,16 +251,20 @@ static int name_sites(struct session *s, struct hark_err *err)
 	for (size_t i = 0; i < n_free; i++)
 		s->sites[i] =
 		    (struct output_site){texts[i][2], texts[i][3], FLOW_OTHER};
-	for (size_t i = 0; i < listing_count(s->draft.listing); i++) {
-		uint32_t site = insert_site(s->insertion, i);
-
-		if (site >= s->n_sites)
-			continue;
-		listing_get(s->draft.listing, i, &p);
-		s->sites[site] =
-		    (struct output_site){p.pretty, p.name, flow_of(&p)};
-	}
+	name_stage(s, &s->draft, s->insertion);
 	return 0;
+}
+
+/* An address may belong to any of the programs; the newest is asked first. */
+static void name_address(void *ctx, enum probe_kind how, uint64_t addr,
+			 char *out, size_t size)
+{
+	const struct session *s = ctx;
+
+	naming_name(s->draft.naming, how, addr, out, size);
+	for (size_t i = s->n_others;
+	     i-- > 0 && size > 1 && out[0] == '0' && out[1] == 'x';)
+		naming_name(s->others[i].draft.naming, how, addr, out, size);
 }
 
 /* -- Clauses that hark runs -- */
@@ -411,8 +459,8 @@ static int open_output(struct session *s, struct hark_err *err)
 	    .out = s->p.out,
 	    .quiet = s->p.options->quiet,
 	    .flowindent = s->p.options->flowindent,
-	    .name = naming_name,
-	    .name_ctx = s->draft.naming,
+	    .name = name_address,
+	    .name_ctx = s,
 	    .run = run_command,
 	    .fault = take_fault,
 	    .ctx = s,
@@ -440,11 +488,23 @@ static bool has_ended(struct session *s)
 	return s->is_gone;
 }
 
+/* Whoever is about to execute something does not wait for hark. */
+static void answer_exec(struct session *s)
+{
+	uint32_t pid, tid;
+
+	if (s->board == NULL || !board_exec(s->board, &pid, &tid))
+		return;
+	board_exec_heard(s->board);
+	board_exec_over(s->board);
+}
+
 /* Once: 0: they are out, or there is no process; 1: somebody was in a probe. */
 static int try_out(struct session *s, struct hark_err *err)
 {
 	int rc;
 
+	answer_exec(s);
 	if (!s->is_held && !has_ended(s) && stop_all(s, err) < 0) {
 		tracee_pause(0); /* it may have ended just now */
 		return has_ended(s) ? 0 : -1;
@@ -470,6 +530,125 @@ static int take_out(struct session *s, struct hark_err *err)
 		tracee_pause(i);
 	}
 	return rc;
+}
+
+/* -- Other programs -- */
+
+/* A new place among the others; NULL: no memory. */
+static struct stage *add_stage(struct session *s)
+{
+	struct stage *more =
+	    reallocarray(s->others, s->n_others + 1, sizeof *more);
+
+	if (more == NULL)
+		return NULL;
+	s->others = more;
+	return &more[s->n_others];
+}
+
+/* Probes for the program that pid has become, which is held. */
+static int enter_next(struct session *s, pid_t pid, struct stage *st,
+		      struct hark_err *err)
+{
+	size_t refused;
+	struct door d;
+	int rc;
+
+	if (draft_init(&st->draft, s->image, pid, s->pid, s->p.script,
+		       s->p.options, DRAFT_FOLLOWED, err) < 0)
+		return -1;
+	if (st->draft.program->size != s->draft.program->size ||
+	    memcmp(st->draft.program, s->draft.program,
+		   s->draft.program->size) != 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "the script means something else there");
+	if (match_check(st->draft.match, st->draft.listing, &refused, err) < 0)
+		return -1;
+	door_init(&d, pid);
+	rc = door_add(&d, pid, err);
+	if (rc == 0)
+		rc = refuse_executed(pid, &d.threads[0].seen, err);
+	if (rc == 0)
+		rc = insert_stage(s, &d, st, s->insertion, err);
+	door_fini(&d);
+	return rc;
+}
+
+/* The newest of the process that the session is about is where it was. */
+static void keep_stage(struct session *s, pid_t pid, struct stage *st,
+		       struct stage *place)
+{
+	name_stage(s, &st->draft, st->insertion);
+	if (pid == s->pid) {
+		struct unbound *unbound = st->draft.unbound;
+
+		*place = (struct stage){s->draft, s->insertion};
+		s->draft = st->draft;
+		s->insertion = st->insertion;
+		s->draft.unbound = place->draft.unbound;
+		place->draft.unbound = unbound;
+	} else {
+		*place = *st;
+	}
+	s->n_others++;
+}
+
+static void heard(void *ctx)
+{
+	const struct session *s = ctx;
+
+	board_exec_heard(s->board);
+}
+
+static void tell_next(const struct session *s, pid_t pid,
+		      const struct hark_err *err)
+{
+	char line[256];
+
+	if (err->text[0] == '\0')
+		return;
+	fmt_text(line, sizeof line,
+		 "process %d executes another program, which has no probes: %s",
+		 (int)pid, err->text);
+	note(s, false, line);
+}
+
+/* Somebody executes another program. */
+static int go_along(struct session *s, pid_t pid, pid_t tid,
+		    struct hark_err *err)
+{
+	struct stage *place = add_stage(s), st = {0};
+	struct hark_err why;
+	int rc = 0;
+
+	if (along_exec(pid, tid, heard, s, &why) == 1) {
+		rc = board_drain(s->board, 1, output_record, s->output, err);
+		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
+		if (place != NULL && enter_next(s, pid, &st, &why) == 0) {
+			keep_stage(s, pid, &st, place);
+			why = (struct hark_err){0};
+		} else {
+			draft_fini(&st.draft);
+		}
+		attach_release(pid);
+	}
+	tell_next(s, pid, &why);
+	board_exec_over(s->board);
+	return rc;
+}
+
+/* Ids are those of hark's own world, or nobody can be followed. */
+static int hear_exec(struct session *s, struct hark_err *err)
+{
+	uint32_t pid, tid;
+
+	if (!board_exec(s->board, &pid, &tid))
+		return 0;
+	if (!proc_same_ids((pid_t)pid)) {
+		answer_exec(s);
+		return 0;
+	}
+	return go_along(s, (pid_t)pid, (pid_t)tid, err);
 }
 
 /* H1: it never was, or goes on. */
@@ -563,6 +742,11 @@ void session_close(struct session *s)
 	board_close(s->board);
 	insert_close(s->insertion);
 	draft_fini(&s->draft);
+	for (size_t i = 0; i < s->n_others; i++) {
+		insert_close(s->others[i].insertion);
+		draft_fini(&s->others[i].draft);
+	}
+	free(s->others);
 	image_free(s->image);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
@@ -590,6 +774,8 @@ int session_step(struct session *s, enum session_status *out,
 	bool is_over = has_ended(s);
 	int status;
 
+	if (hear_exec(s, err) < 0)
+		return -1;
 	if (!is_over)
 		unbound_due(s->draft.unbound, tracee_now_ns(), run_unbound, s);
 	if (drain(s, is_over, err) < 0)
@@ -660,18 +846,19 @@ static bool is_same(const struct session_account *a,
 }
 
 /* Of one instruction; false if it has no probe. */
-static bool account_of(const struct session *s, size_t probe,
+static bool account_of(const struct session *s, const struct draft *d,
+		       const struct insertion *in, size_t probe,
 		       struct session_account *out)
 {
 	static const char *const providers[] = {[PROVIDER_PID] = "pid",
 						[PROVIDER_PLT] = "plt",
 						[PROVIDER_USDT] = "usdt"};
-	uint32_t site = insert_site(s->insertion, probe);
+	uint32_t site = insert_site(in, probe);
 	struct probe p;
 
 	if (site == UINT32_MAX)
 		return false;
-	listing_get(s->draft.listing, probe, &p);
+	listing_get(d->listing, probe, &p);
 	*out = (struct session_account){
 	    .text = {providers[p.provider], p.module->name, p.pretty, p.name},
 	    .sites = 1,
@@ -680,21 +867,14 @@ static bool account_of(const struct session *s, size_t probe,
 	return true;
 }
 
-void session_accounts(const struct session *s,
-		      void (*visit)(void *ctx, const struct session_account *a),
-		      void *ctx)
+static void visit_stage(
+    const struct session *s, const struct draft *d, const struct insertion *in,
+    void (*visit)(void *ctx, const struct session_account *a), void *ctx)
 {
-	const char *const(*texts)[4] = unbound_texts(s->draft.unbound);
 	struct session_account all = {0}, one;
 
-	for (size_t i = 0; i < unbound_count(s->draft.unbound); i++) {
-		one = (struct session_account){.is_unbound = true, .sites = 1};
-		memcpy(one.text, texts[i], sizeof one.text);
-		board_account(s->board, (uint32_t)i, &one.hits);
-		visit(ctx, &one);
-	}
-	for (size_t i = 0; i < listing_count(s->draft.listing); i++) {
-		if (!account_of(s, i, &one))
+	for (size_t i = 0; i < listing_count(d->listing); i++) {
+		if (!account_of(s, d, in, i, &one))
 			continue;
 		if (all.sites > 0 && is_same(&all, &one)) {
 			add_hits(&all.hits, &one.hits);
@@ -707,6 +887,25 @@ void session_accounts(const struct session *s,
 	}
 	if (all.sites > 0)
 		visit(ctx, &all);
+}
+
+void session_accounts(const struct session *s,
+		      void (*visit)(void *ctx, const struct session_account *a),
+		      void *ctx)
+{
+	const char *const(*texts)[4] = unbound_texts(s->draft.unbound);
+	struct session_account one;
+
+	for (size_t i = 0; i < unbound_count(s->draft.unbound); i++) {
+		one = (struct session_account){.is_unbound = true, .sites = 1};
+		memcpy(one.text, texts[i], sizeof one.text);
+		board_account(s->board, (uint32_t)i, &one.hits);
+		visit(ctx, &one);
+	}
+	for (size_t i = 0; i < s->n_others; i++)
+		visit_stage(s, &s->others[i].draft, s->others[i].insertion,
+			    visit, ctx);
+	visit_stage(s, &s->draft, s->insertion, visit, ctx);
 }
 
 struct explain {

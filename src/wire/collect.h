@@ -136,6 +136,7 @@ enum collect_policy {
 enum {
 	COLLECT_FOLLOWS = 1, /* children of fork collect, too */
 	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
+	COLLECT_EXECS = 4,   /* hark goes along through execve */
 };
 
 /* -- What leaving needs -- */
