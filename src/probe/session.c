@@ -47,6 +47,8 @@ enum {
 struct stage {
 	struct draft draft;
 	struct insertion *insertion; /* owned */
+	uint32_t first;		     /* number of its first site */
+	bool repeats; /* the same program as one before: same numbers */
 };
 
 struct session {
@@ -61,7 +63,9 @@ struct session {
 	struct insertion *insertion; /* owned */
 	struct stage *others;	     /* owned: all but the newest one of pid */
 	size_t n_others;
-	uint32_t next_site;
+	uint32_t first; /* as in struct stage */
+	bool repeats;
+	uint32_t next_site;	   /* behind those of all programs */
 	struct board *board;	   /* owned */
 	struct output *output;	   /* owned */
 	struct output_site *sites; /* owned; n_sites */
@@ -134,7 +138,7 @@ static int insert_stage(struct session *s, struct door *d, struct stage *st,
 	    .inner_pid = proc_inner_id(d->pid, d->pid),
 	    .execname = name,
 	    .after = after,
-	    .first = s->next_site,
+	    .first = st->first,
 	};
 
 	if (find_errno(p, d->pid, &plan.errno_offset, err) < 0)
@@ -150,7 +154,8 @@ static int insert_stage(struct session *s, struct door *d, struct stage *st,
 	plan.geometry.max_sites = (uint32_t)s->n_sites;
 	if (insert_open(d, &plan, &st->insertion, err) < 0)
 		return -1;
-	s->next_site = insert_next(st->insertion);
+	if (!st->repeats)
+		s->next_site = insert_next(st->insertion);
 	return 0;
 }
 
@@ -160,6 +165,7 @@ static int insert(struct session *s, struct hark_err *err)
 	int rc = insert_stage(s, &s->door, &st, NULL, err);
 
 	s->insertion = st.insertion;
+	s->first = (uint32_t)unbound_count(s->draft.unbound);
 	return rc;
 }
 
@@ -546,6 +552,54 @@ static struct stage *add_stage(struct session *s)
 	return &more[s->n_others];
 }
 
+static bool is_same_probe(const struct probe *a, const struct probe *b)
+{
+	const bool none = a->patch == NULL || b->patch == NULL;
+
+	return strcmp(a->module->name, b->module->name) == 0 &&
+	       strcmp(a->pretty, b->pretty) == 0 &&
+	       strcmp(a->name, b->name) == 0 && a->kind == b->kind &&
+	       a->provider == b->provider && a->offset == b->offset &&
+	       (none ? a->patch == b->patch
+		     : a->patch->form == b->patch->form &&
+			   (a->patch->code == 0) == (b->patch->code == 0));
+}
+
+/* Do their sites get the same numbers, counted from the first? */
+static bool is_same_program(const struct draft *a, const struct draft *b)
+{
+	size_t n = listing_count(a->listing);
+	struct probe p, q;
+
+	if (n != listing_count(b->listing))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		listing_get(a->listing, i, &p);
+		listing_get(b->listing, i, &q);
+		if (!is_same_probe(&p, &q))
+			return false;
+	}
+	return true;
+}
+
+/* Programs that come again have their numbers again, so that any number of
+ * processes finds room. */
+static void number_stage(const struct session *s, struct stage *st)
+{
+	st->first = s->next_site;
+	st->repeats = true;
+	if (is_same_program(&s->draft, &st->draft)) {
+		st->first = s->first;
+		return;
+	}
+	for (size_t i = 0; i < s->n_others; i++)
+		if (is_same_program(&s->others[i].draft, &st->draft)) {
+			st->first = s->others[i].first;
+			return;
+		}
+	st->repeats = false;
+}
+
 /* Probes for the program that pid has become, which is held. */
 static int enter_next(struct session *s, pid_t pid, struct stage *st,
 		      struct hark_err *err)
@@ -564,6 +618,7 @@ static int enter_next(struct session *s, pid_t pid, struct stage *st,
 			       "the script means something else there");
 	if (match_check(st->draft.match, st->draft.listing, &refused, err) < 0)
 		return -1;
+	number_stage(s, st);
 	door_init(&d, pid);
 	rc = door_add(&d, pid, err);
 	if (rc == 0)
@@ -574,21 +629,35 @@ static int enter_next(struct session *s, pid_t pid, struct stage *st,
 	return rc;
 }
 
-/* The newest of the process that the session is about is where it was. */
+static void drop_stage(struct stage *st)
+{
+	insert_close(st->insertion);
+	draft_fini(&st->draft);
+}
+
+/* The newest of the process that the session is about is where it was; what
+ * another process has is taken out of it by the record there. */
 static void keep_stage(struct session *s, pid_t pid, struct stage *st,
 		       struct stage *place)
 {
-	name_stage(s, &st->draft, st->insertion);
-	if (pid == s->pid) {
-		struct unbound *unbound = st->draft.unbound;
+	struct unbound *unbound = st->draft.unbound;
 
-		*place = (struct stage){s->draft, s->insertion};
+	if (!st->repeats)
+		name_stage(s, &st->draft, st->insertion);
+	if (pid == s->pid) {
+		*place = (struct stage){s->draft, s->insertion, s->first,
+					s->repeats};
 		s->draft = st->draft;
 		s->insertion = st->insertion;
+		s->first = st->first;
+		s->repeats = st->repeats;
 		s->draft.unbound = place->draft.unbound;
 		place->draft.unbound = unbound;
-	} else {
+	} else if (!st->repeats) {
 		*place = *st;
+	} else {
+		drop_stage(st);
+		return;
 	}
 	s->n_others++;
 }
@@ -628,7 +697,7 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 			keep_stage(s, pid, &st, place);
 			why = (struct hark_err){0};
 		} else {
-			draft_fini(&st.draft);
+			drop_stage(&st);
 		}
 		attach_release(pid);
 	}
@@ -742,10 +811,8 @@ void session_close(struct session *s)
 	board_close(s->board);
 	insert_close(s->insertion);
 	draft_fini(&s->draft);
-	for (size_t i = 0; i < s->n_others; i++) {
-		insert_close(s->others[i].insertion);
-		draft_fini(&s->others[i].draft);
-	}
+	for (size_t i = 0; i < s->n_others; i++)
+		drop_stage(&s->others[i]);
 	free(s->others);
 	image_free(s->image);
 	if (s->pidfd >= 0)
@@ -903,9 +970,11 @@ void session_accounts(const struct session *s,
 		visit(ctx, &one);
 	}
 	for (size_t i = 0; i < s->n_others; i++)
-		visit_stage(s, &s->others[i].draft, s->others[i].insertion,
-			    visit, ctx);
-	visit_stage(s, &s->draft, s->insertion, visit, ctx);
+		if (!s->others[i].repeats)
+			visit_stage(s, &s->others[i].draft,
+				    s->others[i].insertion, visit, ctx);
+	if (!s->repeats)
+		visit_stage(s, &s->draft, s->insertion, visit, ctx);
 }
 
 struct explain {

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 34
+plan 37
 
 build next
 COUNT='pid$target:a.out:hot:entry { @ = count(); }'
@@ -69,6 +69,11 @@ else
 fi
 follows "five different programs" 15 \
 	sh -c './next1 1; ./next2 2; ./next3 3; ./next4 4; ./next5 5'
+
+# However often a program comes, its probes are one.
+follows "three hundred in a row" 300 \
+	sh -c 'i=0; while [ $i -lt 300 ]; do ./next 1 >one || cat one; i=$((i+1)); done; cat one'
+like "three hundred: one probe" "$(cat errors)" '^hark: 1 probe: 300 executed'
 
 # -- Programs with privileges of their own --
 
