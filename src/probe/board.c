@@ -169,6 +169,11 @@ bool board_exec(const struct board *b, uint32_t *pid, uint32_t *tid)
 	return true;
 }
 
+uint32_t board_exec_missed(const struct board *b)
+{
+	return __atomic_load_n(&b->base->exec_missed, __ATOMIC_RELAXED);
+}
+
 static void say_exec(struct board *b, enum collect_exec what)
 {
 	__atomic_store_n(&b->base->exec, (uint32_t)what, __ATOMIC_RELEASE);

@@ -32,6 +32,8 @@ bool board_exec(const struct board *b, uint32_t *pid, uint32_t *tid);
 /* It may go on; all is over. */
 void board_exec_heard(struct board *b);
 void board_exec_over(struct board *b);
+/* How many did not wait any longer, and have gone on without probes. */
+uint32_t board_exec_missed(const struct board *b);
 
 /* -- Records -- */
 

@@ -66,7 +66,8 @@ struct collect_board {
 	/* Somebody is about to execute another program: a futex. */
 	uint32_t exec; /* enum collect_exec */
 	uint32_t exec_pid, exec_tid;
-	uint8_t pad[8];
+	uint32_t exec_missed; /* how many have not waited any longer */
+	uint8_t pad[4];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 };
 

@@ -2,12 +2,12 @@
  *
  * Nothing of hark's is in there any more; so hark is told, and the thread waits
  * until hark is with it (probe/along.h), or says that it need not. It does not
- * wait for a hark that is no more, nor for long. */
+ * wait for a hark that is no more, nor for ever: then that is counted. */
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
 #include "probe/native_priv.h"
 
-enum { NAP_NS = 5000000, NAPS = 600, NR_KILL = 62, NO_SUCH = -3 };
+enum { NAP_NS = 5000000, NAPS = 2000, NR_KILL = 62, NO_SUCH = -3 };
 
 static void nap(const uint32_t *word, uint32_t value)
 {
@@ -54,9 +54,12 @@ void native_announce(void)
 	struct collect_board *b = (struct collect_board *)plan->board;
 
 	if (!(plan->flags & COLLECT_EXECS) ||
-	    (!(plan->flags & COLLECT_FOLLOWS) && pid != plan->pid) ||
-	    !change(plan, &b->exec, COLLECT_NO_EXEC, COLLECT_EXEC_TAKEN))
+	    (!(plan->flags & COLLECT_FOLLOWS) && pid != plan->pid))
 		return;
+	if (!change(plan, &b->exec, COLLECT_NO_EXEC, COLLECT_EXEC_TAKEN)) {
+		__atomic_fetch_add(&b->exec_missed, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	b->exec_pid = pid;
 	b->exec_tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 	__atomic_store_n(&b->exec, COLLECT_EXEC_ASKED, __ATOMIC_RELEASE);
@@ -64,6 +67,7 @@ void native_announce(void)
 	/* hark makes it free again when all is over. */
 	if (change(plan, &b->exec, COLLECT_EXEC_HEARD, COLLECT_EXEC_ON))
 		return;
+	__atomic_fetch_add(&b->exec_missed, 1, __ATOMIC_RELAXED);
 	is = COLLECT_EXEC_ASKED;
 	__atomic_compare_exchange_n(&b->exec, &is, COLLECT_NO_EXEC, 0,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);

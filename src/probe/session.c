@@ -998,6 +998,13 @@ void session_explain(const struct session *s,
 	char text[128];
 
 	board_explain(s->board, explain_loss, &e);
+	if (board_exec_missed(s->board) > 0) {
+		fmt_text(text, sizeof text,
+			 "%u programs were executed without probes: hark was "
+			 "too slow",
+			 board_exec_missed(s->board));
+		line(ctx, true, text);
+	}
 	if (t.damaged > 0) {
 		fmt_text(text, sizeof text,
 			 "%lu records are damaged, and not shown",
