@@ -247,6 +247,12 @@ check: setup
 # make record-fuzz-long FROM=250000 TO=500000.
 FROM ?= 0
 TO   ?= 250000
+# Guests with probes in them, many kills, many cycles: half an hour.
+probe-long: $(HARK) guests
+	bash tests/long/probe-guests.sh
+	KILLS=100 bash tests/end-to-end/probe-left.sh
+	CYCLES=5000 bash tests/end-to-end/probe-cycles.sh
+
 record-fuzz-long: setup
 	$(BUILD_ALL) all guests
 	$(BUILD_ALL) M=asan all
@@ -327,7 +333,7 @@ help:
 
 FORCE:
 .PHONY: all docs unit whole guests fuzzers check demo bench bench-probe setup \
-	format record-fuzz-long format-check tidy cppcheck install clean help FORCE
+	format record-fuzz-long probe-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -57,6 +57,6 @@ cycles() {
 }
 cycles plain 1 "$CYCLES"
 # Threads that never rest leave hark little of the machine.
-cycles jump 2 $((CYCLES / 25))
-cycles trap 2 $((CYCLES / 25))
-cycles window 8 $((CYCLES / 50))
+cycles jump 2 $((CYCLES / 100))
+cycles trap 2 $((CYCLES / 100))
+cycles window 8 $((CYCLES / 200))

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-KILLS=${KILLS:-20}
+KILLS=${KILLS:-4}
 RANDOM=${SEED:-1}
 plan 48
 

@@ -3,7 +3,7 @@
 # Transparency: each self-checking guest runs natively, then with probes on all
 # its entries and returns; what it writes and how it ends must be the same.
 # GUEST=PATTERN runs some of them.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../end-to-end/lib.sh"
 guest_sources=() # guests fills it
 guests insn_ sig_ thread_ proc_ code_
 
