@@ -46,6 +46,11 @@ extern const uint8_t collect_hit_by_base[]
 struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs);
 /* The calling thread ends: its area may be another's. */
 void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
+/* The thread whose fs base that is is about to make another one with the same:
+ * they are told apart by their ids from now on. */
+void collect_share(const struct collect_plan *plan, uint64_t fs);
+/* What the calling thread is entered by in the table. No lock is needed. */
+uint64_t collect_key(const struct collect_plan *plan, uint64_t fs);
 
 /* -- What the collector needs of others -- */
 

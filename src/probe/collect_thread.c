@@ -6,6 +6,12 @@
  * a lock, since nobody else enters or removes it. Entering and leaving is done
  * under the table's lock, with all signals blocked.
  *
+ * Threads that were made with the fs base of their maker (clone without
+ * CLONE_SETTLS) are known by their ids, each time that they hit: that takes
+ * system calls, and is right. One that gets a base of its own later takes its
+ * area along. Of these, some end unseen (a process that shares memory leaves
+ * by exit_group): they are looked for when there is no area left.
+ *
  * A child that is not followed notes so in its own table: COLLECT_APART. A
  * child of vfork has table, fs and area of its parent, who sleeps. */
 #include "inside/sys.h"
@@ -57,12 +63,17 @@ static void unlock(struct collect_table *t)
 
 /* -- The table -- */
 
-/* Where fs is; or NULL, and then *room is where it may be entered, if there
+static uint32_t own_tid(void)
+{
+	return (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+}
+
+/* Where key is; or NULL, and then *room is where it may be entered, if there
  * is room at all. */
-static struct collect_who *find(struct collect_table *t, uint64_t fs,
+static struct collect_who *find(struct collect_table *t, uint64_t key,
 				struct collect_who **room)
 {
-	unsigned at = collect_first(fs);
+	unsigned at = collect_first(key);
 	struct collect_who *free_one = NULL;
 
 	for (unsigned i = 0; i < COLLECT_ENTRIES; i++) {
@@ -72,7 +83,7 @@ static struct collect_who *find(struct collect_table *t, uint64_t fs,
 			free_one = free_one != NULL ? free_one : w;
 			break;
 		}
-		if (w->fs == fs)
+		if (w->fs == key)
 			return w;
 		if (w->fs == COLLECT_NOBODY && free_one == NULL)
 			free_one = w;
@@ -83,11 +94,32 @@ static struct collect_who *find(struct collect_table *t, uint64_t fs,
 	return NULL;
 }
 
-/* Its owner looks for fs first. */
-static void enter(struct collect_who *w, uint64_t fs, struct collect_area *area)
+/* Its owner looks for the key first. */
+static void enter(struct collect_who *w, uint64_t key, uint64_t area)
 {
-	__atomic_store_n(&w->area, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);
-	__atomic_store_n(&w->fs, fs, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->area, area, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->fs, key, __ATOMIC_RELEASE);
+}
+
+static void remove_entry(struct collect_who *w)
+{
+	__atomic_store_n(&w->fs, COLLECT_NOBODY, __ATOMIC_RELEASE);
+}
+
+static struct collect_area *area_of(const struct collect_who *w)
+{
+	return (struct collect_area *)(uintptr_t)w->area;
+}
+
+static bool is_shared(struct collect_table *t, uint64_t fs)
+{
+	return __atomic_load_n(&t->has_shared, __ATOMIC_ACQUIRE) != 0 &&
+	       find(t, collect_shared_key(fs), NULL) != NULL;
+}
+
+uint64_t collect_key(const struct collect_plan *plan, uint64_t fs)
+{
+	return is_shared(table_of(plan), fs) ? collect_tid_key(own_tid()) : fs;
 }
 
 /* Does this process collect at all? */
@@ -199,6 +231,7 @@ static void forget_owner(struct collect_area *area)
 	area->next_token = 0;
 	area->n_tokens = 0;
 	zero(area->token, sizeof area->token);
+	zero(area->native, sizeof area->native);
 }
 
 static struct collect_area *take_area(const struct collect_plan *plan,
@@ -219,7 +252,7 @@ static struct collect_area *take_area(const struct collect_plan *plan,
 		forget_owner(area);
 		area->fs = fs;
 		area->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
-		area->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+		area->tid = own_tid();
 		collect_area_init(plan, board, area, i);
 		raise_high(board, i + 1);
 		__atomic_store_n(&area->owner,
@@ -230,19 +263,21 @@ static struct collect_area *take_area(const struct collect_plan *plan,
 	return NULL;
 }
 
-/* A thread that had no fs base when it was seen first has one now. */
-static struct collect_area *without_fs(struct collect_table *t, uint64_t fs)
+/* A thread that was entered otherwise before has this base now: it had none
+ * when it was seen first, or shared one. */
+static struct collect_area *entered_before(struct collect_table *t, uint64_t fs)
 {
 	struct collect_who *w = fs != 0 ? find(t, 0, NULL) : NULL;
 	struct collect_area *area;
 
+	if (w == NULL || area_of(w)->tid != own_tid())
+		w = t->has_shared != 0
+			? find(t, collect_tid_key(own_tid()), NULL)
+			: NULL;
 	if (w == NULL)
 		return NULL;
-	area = (struct collect_area *)(uintptr_t)w->area;
-	if (area->tid != (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0))
-		return NULL;
-	w->fs = COLLECT_NOBODY;
-	area->fs = fs;
+	area = area_of(w);
+	remove_entry(w);
 	return area;
 }
 
@@ -265,22 +300,58 @@ static void look_for_self(struct collect_table *t, uint64_t fs)
 	__atomic_store_n(&t->has_self, t->has_none == 0, __ATOMIC_RELAXED);
 }
 
+/* -- Threads that ended unseen -- */
+
+enum { NO_SUCH_THREAD = -3 }; /* ESRCH */
+
+static bool is_tid_key(uint64_t key)
+{
+	return key >> 32 >> 6 == collect_tid_key(0) >> 32 >> 6;
+}
+
+/* Is there one less? Of those that are entered by their ids. */
+static bool bury(const struct collect_plan *plan, struct collect_table *t)
+{
+	bool found = false;
+
+	for (unsigned i = 0; t->has_shared != 0 && i < COLLECT_ENTRIES; i++) {
+		struct collect_who *w = &t->who[i];
+
+		if (w->area == 0 || !is_tid_key(w->fs) ||
+		    sys_call3(SYS_NR_TKILL, area_of(w)->tid, 0, 0) !=
+			NO_SUCH_THREAD)
+			continue;
+		remove_entry(w);
+		give_back(plan, area_of(w));
+		found = true;
+	}
+	return found;
+}
+
+/* -- Entering -- */
+
 /* Under the lock. */
 static struct collect_area *enter_thread(const struct collect_plan *plan,
 					 struct collect_table *t, uint64_t fs)
 {
-	struct collect_who *room = NULL, *w = find(t, fs, &room);
+	uint64_t key = collect_key(plan, fs);
+	struct collect_who *room = NULL, *w = find(t, key, &room);
 	struct collect_area *area;
 
+	if (w == NULL && room == NULL && bury(plan, t))
+		w = find(t, key, &room);
 	if (w != NULL)
-		return (struct collect_area *)(uintptr_t)w->area;
+		return area_of(w);
 	if (room == NULL)
 		return NULL;
-	area = without_fs(t, fs);
+	area = key == fs ? entered_before(t, fs) : NULL;
 	if (area == NULL)
 		area = take_area(plan, fs);
+	if (area == NULL && bury(plan, t))
+		area = take_area(plan, fs);
 	if (area != NULL) {
-		enter(room, fs, area);
+		area->fs = fs;
+		enter(room, key, (uint64_t)(uintptr_t)area);
 		look_for_self(t, fs);
 	}
 	return area;
@@ -309,8 +380,8 @@ static void count_nobody(const struct collect_plan *plan,
 	}
 }
 
-/* A hit of a thread that the table does not have; signals are blocked. NULL:
- * the hit is dealt with. */
+/* A hit of a thread that the table does not have by its fs base; signals are
+ * blocked. NULL: the hit is dealt with. */
 struct collect_area *collect_new(const struct collect_site *site, uint64_t fs)
 {
 	const struct collect_plan *plan =
@@ -326,18 +397,21 @@ struct collect_area *collect_new(const struct collect_site *site, uint64_t fs)
 	unlock(t);
 	if (is_ours && area == NULL)
 		count_nobody(plan, site);
-	return area;
+	if (area == NULL || area->busy == 0)
+		return area;
+	collect_recursed(site, area);
+	return NULL;
 }
 
 struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs)
 {
 	struct collect_table *t = table_of(plan);
-	const struct collect_who *w = find(t, fs, NULL);
+	const struct collect_who *w = find(t, collect_key(plan, fs), NULL);
 	struct collect_area *area = NULL;
 	uint64_t mask;
 
 	if (w != NULL)
-		return (struct collect_area *)(uintptr_t)w->area;
+		return area_of(w);
 	if (__atomic_load_n(&t->pid, __ATOMIC_RELAXED) == COLLECT_APART)
 		return NULL;
 	mask = block_signals();
@@ -349,26 +423,55 @@ struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs)
 	return area;
 }
 
-/* A child of vfork that ends is not the thread that the area belongs to. */
-void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
+/* The mark comes first, and then nobody is found by fs. Whoever was: usually
+ * the calling thread, or the parent that waits for it (vfork). */
+static void share(struct collect_table *t, uint64_t fs)
 {
-	uint32_t tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+	struct collect_who *room = NULL, *w;
+
+	if (find(t, collect_shared_key(fs), &room) != NULL || room == NULL)
+		return;
+	enter(room, collect_shared_key(fs), 1);
+	__atomic_store_n(&t->has_shared, 1, __ATOMIC_RELEASE);
+	w = find(t, fs, NULL);
+	if (w == NULL)
+		return;
+	find(t, collect_tid_key(area_of(w)->tid), &room);
+	if (room != NULL)
+		enter(room, collect_tid_key(area_of(w)->tid), w->area);
+	remove_entry(w);
+}
+
+void collect_share(const struct collect_plan *plan, uint64_t fs)
+{
 	struct collect_table *t = table_of(plan);
 	uint64_t mask = block_signals();
-	struct collect_who *w;
 
 	lock(t);
-	w = find(t, fs, NULL);
-	if (w != NULL) {
-		struct collect_area *area =
-		    (struct collect_area *)(uintptr_t)w->area;
+	if (belongs(plan, t))
+		share(t, fs);
+	unlock(t);
+	unblock_signals(mask);
+}
 
-		if (area->tid == tid) {
-			__atomic_store_n(&w->fs, COLLECT_NOBODY,
-					 __ATOMIC_RELAXED);
-			give_back(plan, area);
-		}
-	}
+/* A child of vfork that ends is not the thread that the area belongs to. */
+static void leave(const struct collect_plan *plan, struct collect_who *w)
+{
+	if (w == NULL || area_of(w)->tid != own_tid())
+		return;
+	remove_entry(w);
+	give_back(plan, area_of(w));
+}
+
+void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
+{
+	struct collect_table *t = table_of(plan);
+	uint64_t mask = block_signals();
+
+	lock(t);
+	leave(plan, find(t, fs, NULL));
+	if (t->has_shared != 0)
+		leave(plan, find(t, collect_tid_key(own_tid()), NULL));
 	unlock(t);
 	unblock_signals(mask);
 }

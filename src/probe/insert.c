@@ -52,6 +52,7 @@ static int put_in(struct insertion *i, struct door *d, struct hark_err *err)
 	    insert_map(i, d, err) < 0 || insert_sites(i, err) < 0 ||
 	    insert_write_code(i, d, err) < 0 || list_semaphores(i, err) < 0 ||
 	    insert_record(i, err) < 0 || insert_publish(i, err) < 0 ||
+	    insert_share_bases(i, d, err) < 0 ||
 	    insert_take_signals(i, d, err) < 0 ||
 	    raise_semaphores(i, d, err) < 0)
 		return -1;

@@ -103,6 +103,16 @@ struct insert_left;
 int insert_give_signals(const struct insert_left *l, struct door *d,
 			struct hark_err *err);
 
+/* -- insert_threads.c -- */
+
+int insert_share_bases(const struct insertion *i, struct door *d,
+		       struct hark_err *err);
+int insert_read_table(const struct insert_left *l, const struct door *d,
+		      struct hark_err *err);
+/* The area of thread k, by the table that was read; false: it never had one. */
+bool insert_find_area(const struct insert_left *l, const struct door *d, int k,
+		      struct collect_area *out);
+
 /* -- insert_record.c -- */
 
 /* What is listed by now goes into the plan: ranges, changes, semaphores. To be

@@ -129,34 +129,17 @@ static int give_one(const struct insert_left *l, struct door *d, int sig,
 		   : 0;
 }
 
-/* The area of a thread; false: it never had one. */
-static bool area_of(const struct insert_left *l, const struct door *d,
-		    const struct collect_table *t, uint64_t fs,
-		    struct collect_area *out)
-{
-	for (size_t k = 0; k < COLLECT_ENTRIES; k++) {
-		uint64_t at = t->who[k].area - l->head.board;
-
-		if (t->who[k].fs == fs && t->who[k].area != 0 &&
-		    at <= l->head.board_len - sizeof *out)
-			return remote_read(d, t->who[k].area, out, sizeof *out,
-					   NULL) == 0;
-	}
-	return false;
-}
-
 static int close_masks(const struct insert_left *l, struct door *d,
 		       struct hark_err *err)
 {
-	static struct collect_table table; /* large */
 	struct collect_area a;
 
-	if (remote_read(d, l->head.table, &table, sizeof table, err) < 0)
+	if (insert_read_table(l, d, err) < 0)
 		return -1;
 	for (int k = 0; k < d->n_threads; k++) {
 		const struct door_thread *t = &d->threads[k];
 
-		if (area_of(l, d, &table, t->seen.fs_base, &a) &&
+		if (insert_find_area(l, d, k, &a) &&
 		    set_mask(d, k,
 			     t->mask | (native_blocked(&a) & l->record.ours),
 			     err) < 0)

@@ -196,7 +196,25 @@ static uint64_t call_mask(const uint64_t *a, int64_t *answer)
 	return 1;
 }
 
-/* -- The end of a thread -- */
+/* -- A new thread, and the end of one -- */
+
+/* One that gets no fs base of its own has that of its maker, at the same
+ * time: it must be told apart from then on. */
+static uint64_t call_clone(uint64_t flags, uint64_t plan)
+{
+	enum { VM = 0x100, VFORK = 0x4000, SETTLS = 0x80000 };
+
+	if ((flags & (VM | VFORK | SETTLS)) == VM)
+		collect_share((const void *)plan, sys_fs_base());
+	return 0;
+}
+
+static uint64_t call_clone3(uint64_t args, uint64_t plan)
+{
+	if (!native_readable(args, sizeof(uint64_t)))
+		return 0;
+	return call_clone(*(const uint64_t *)args, plan);
+}
 
 /* What waits comes first; then the call is made once more. Nothing comes
  * afterwards. */
@@ -205,8 +223,10 @@ static uint64_t call_exit(uint64_t plan)
 	struct native_thread *t;
 	uint64_t old;
 
-	if (native_is_guest())
+	if (native_is_guest()) {
+		collect_thread_ends((const void *)plan, sys_fs_base());
 		return 0;
+	}
 	old = native_set_mask(SIG_ALL);
 	t = native_find();
 	if (t && t->counted) {
@@ -239,6 +259,10 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 		return call_action(a, answer);
 	case NR_MASK:
 		return call_mask(a, answer);
+	case NR_CLONE:
+		return call_clone(a[0], plan);
+	case NR_CLONE3:
+		return call_clone3(a[0], plan);
 	case NR_EXIT:
 		return call_exit(plan);
 	case NR_EXECVE:

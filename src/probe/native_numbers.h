@@ -7,6 +7,7 @@
 enum {
 	NR_ACTION = 13,
 	NR_MASK = 14,
+	NR_CLONE = 56,
 	NR_EXECVE = 59,
 	NR_EXIT = 60,
 	NR_SUSPEND = 130,
@@ -14,6 +15,7 @@ enum {
 	NR_PPOLL = 271,
 	NR_EPOLL_PWAIT = 281,
 	NR_EXECVEAT = 322,
+	NR_CLONE3 = 435,
 	NR_EPOLL_PWAIT2 = 441,
 };
 

@@ -51,16 +51,21 @@ static void be_own(struct native_home *home)
 	home->pid = pid;
 }
 
-static uint64_t spare_key(uint64_t fs)
+static uint64_t own_key(void)
 {
-	return fs | 1;
+	return collect_key(native_plan(), sys_fs_base());
+}
+
+static uint64_t spare_key(uint64_t key)
+{
+	return key | 1;
 }
 
 /* Not there, as long as the collector is about to put it there. */
-static struct native_thread *find_area(uint64_t fs)
+static struct native_thread *find_area(uint64_t key)
 {
 	const struct collect_table *table = table_of();
-	unsigned first = collect_first(fs);
+	unsigned first = collect_first(key);
 
 	for (unsigned i = 0; i < COLLECT_ENTRIES; i++) {
 		const struct collect_who *w =
@@ -69,7 +74,7 @@ static struct native_thread *find_area(uint64_t fs)
 
 		if (area == 0)
 			return 0;
-		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == fs)
+		if (__atomic_load_n(&w->fs, __ATOMIC_ACQUIRE) == key)
 			return (void *)((struct collect_area *)area)->native;
 	}
 	return 0;
@@ -104,10 +109,10 @@ static struct native_thread *take_spare(uint64_t key)
 /* A spare one goes first: it was taken when there was no area yet. */
 struct native_thread *native_find(void)
 {
-	uint64_t fs = sys_fs_base();
-	struct native_thread *t = find_spare(spare_key(fs));
+	uint64_t key = own_key();
+	struct native_thread *t = find_spare(spare_key(key));
 
-	return t ? t : find_area(fs);
+	return t ? t : find_area(key);
 }
 
 struct native_thread *native_find_or_spare(void)
@@ -116,7 +121,7 @@ struct native_thread *native_find_or_spare(void)
 
 	be_own(native_home_all());
 	t = native_find();
-	return t ? t : take_spare(spare_key(sys_fs_base()));
+	return t ? t : take_spare(spare_key(own_key()));
 }
 
 /* -- The kernel -- */
@@ -198,13 +203,13 @@ static void absorb(struct native_thread *t, struct native_thread *spare)
 
 struct native_thread *native_make(void)
 {
-	uint64_t fs = sys_fs_base(), old;
-	struct collect_area *a = collect_area(native_plan(), fs);
+	struct collect_area *a = collect_area(native_plan(), sys_fs_base());
 	struct native_thread *spare;
+	uint64_t old;
 
 	if (!a)
 		return 0;
-	spare = find_spare(spare_key(fs));
+	spare = find_spare(spare_key(own_key()));
 	if (spare) {
 		old = native_set_mask(SIG_ALL);
 		absorb((void *)a->native, spare);

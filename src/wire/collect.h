@@ -24,7 +24,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 2 };
+enum { COLLECT_VERSION = 3 };
 
 /* n things at an offset of the plan. */
 struct collect_span {
@@ -205,8 +205,10 @@ collect_index(const struct collect_plan *p)
 
 /* -- The table -- */
 
-/* By the base of fs, which every thread has for itself: open addressing, from
- * collect_first() on, and around. */
+/* By the base of fs, which threads usually have for themselves: open
+ * addressing, from collect_first() on, and around. A base that several threads
+ * have is entered itself, by a key that says so, and these threads are entered
+ * by their ids: none is then found by that base. */
 #define COLLECT_HASH 0x9e3779b97f4a7c15ull
 enum {
 	COLLECT_ENTRIES = 4096,
@@ -219,10 +221,22 @@ static inline unsigned collect_first(uint64_t fs)
 	return (unsigned)((fs >> 6) * COLLECT_HASH >> 52);
 }
 
+/* Keys that are no addresses of the program's. */
+static inline uint64_t collect_shared_key(uint64_t fs)
+{
+	return ~fs;
+}
+
+static inline uint64_t collect_tid_key(uint32_t tid)
+{
+	return 1ull << 63 | (uint64_t)tid << 6;
+}
+
 struct collect_who {
-	uint64_t fs;   /* or COLLECT_NOBODY */
+	uint64_t fs;   /* or another key, or COLLECT_NOBODY */
 	uint64_t area; /* address of a struct collect_area; 0: this entry was
-			* never used, so nobody is to be found behind it */
+			* never used, so nobody is to be found behind it. Of a
+			* shared base: anything but 0 */
 };
 
 struct collect_table {
@@ -231,7 +245,8 @@ struct collect_table {
 	/* All threads so far have their fs base at fs:0, as the ABI says; or
 	 * one had not: then never. */
 	uint32_t has_self, has_none;
-	uint8_t pad[48];
+	uint32_t has_shared; /* there was a base that threads share */
+	uint8_t pad[44];
 	struct collect_who who[COLLECT_ENTRIES];
 };
 

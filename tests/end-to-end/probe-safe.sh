@@ -45,7 +45,7 @@ for case in "${chosen[@]}"; do
 	n=$((n + 5))
 	[[ $case == !* ]] || n=$((n + 2))
 done
-[ -n "${CASE:-}" ] || n=$((n + 19))
+[ -n "${CASE:-}" ] || n=$((n + 22))
 plan $n
 
 build signals
@@ -101,6 +101,25 @@ for case in "${chosen[@]}"; do
 	hits "$name, all instructions: counted"
 done
 [ -z "${CASE:-}" ] || exit 0
+
+# -- Threads that share their fs base already --
+
+rm -f go
+./births ready >said 2>&1 </dev/null &
+pid=$!
+for _ in {1..100}; do
+	[ "$(ls /proc/$pid/task | wc -l)" = 3 ] && break
+	sleep 0.05
+done
+OPTIONS=(-w)
+attach "BEGIN { system(\"touch go\"); }
+$(clause 'pid$target:a.out:hot:entry')" $pid
+OPTIONS=()
+wait $pid
+is "threads that share their fs base already" "$?" 0
+hits "threads that share their fs base already: counted"
+is "threads that share their fs base already: accounted for" \
+	"$(check accounts errors)" right
 
 # -- Returns that never come --
 

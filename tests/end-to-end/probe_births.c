@@ -1,19 +1,21 @@
 /* tests/end-to-end/probe_births.c - threads that come and go, and threads that
  * are not told apart as usual.
  *
- *	probe_births thousand | crowd | raw | base
+ *	probe_births thousand | crowd | raw | base | ready
  *
  *	thousand	a thousand, at most four at a time
  *	crowd		150 at once
  *	raw		made by a system call, with the fs base of their maker:
  *			three run at once with the same
  *	base		a thread changes its fs base time and again
+ *	ready		raw, but calls begin when there is a file `go`
  *
  * `hot` is called with the ordinals 0, 1, 2, ..., each once. */
 #include "guest.h"
 #include <asm/prctl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 
 __attribute__((noinline)) uint64_t hot(uint64_t n);
@@ -26,6 +28,7 @@ __attribute__((noinline)) uint64_t hot(uint64_t n)
 enum { CALLS = 100, RAW_CALLS = 200000, RAW = 3 };
 
 static pthread_barrier_t barrier;
+static int go;
 
 static int calls(uint64_t first, uint64_t n)
 {
@@ -91,6 +94,8 @@ struct raw {
 __attribute__((used, noreturn)) void raw_main(struct raw *r);
 __attribute__((used, noreturn)) void raw_main(struct raw *r)
 {
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
 	r->bad = calls(r->first, RAW_CALLS);
 	__atomic_store_n(&r->done, 1, __ATOMIC_RELEASE);
 	__asm__ volatile("syscall" : : "a"(SYS_exit), "D"(0));
@@ -116,7 +121,7 @@ __asm__(".text\n"
 	".size raw_thread, .-raw_thread\n");
 /* clang-format on */
 
-static uint64_t run_raw(void)
+static uint64_t run_raw(bool is_ready)
 {
 	static struct raw all[RAW];
 	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES |
@@ -131,6 +136,9 @@ static uint64_t run_raw(void)
 		tid = raw_thread(flags, stack + 65536, &all[i]);
 		MUST(tid > 0);
 	}
+	while (is_ready && access("go", F_OK) != 0)
+		usleep(10000);
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 	CHECK(calls((RAW - 1) * RAW_CALLS, RAW_CALLS) == 0);
 	for (int i = 0; i < RAW - 1; i++) {
 		while (!__atomic_load_n(&all[i].done, __ATOMIC_ACQUIRE))
@@ -180,7 +188,9 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[1], "crowd") == 0)
 		n = run_crowd();
 	else if (strcmp(argv[1], "raw") == 0)
-		n = run_raw();
+		n = run_raw(false);
+	else if (strcmp(argv[1], "ready") == 0)
+		n = run_raw(true);
 	else
 		n = run_base();
 	printf("hit hot %lu\n", n);

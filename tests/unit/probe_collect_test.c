@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -1155,6 +1156,66 @@ START_TEST(a_thread_that_gets_its_fs_later_is_the_same)
 }
 END_TEST
 
+START_TEST(threads_that_share_their_fs_are_told_apart)
+{
+	struct collect_area *before, *mine;
+	struct collect_who *w1;
+
+	open_world("pid1::f0:entry { @ = count(); }");
+	world_hit(&w, 0, 0);
+	before = collect_area(w.plan, sys_fs_base());
+	collect_share(w.plan, sys_fs_base());
+	/* It keeps its area, by its id. */
+	ck_assert_uint_eq(collect_key(w.plan, sys_fs_base()),
+			  collect_tid_key((uint32_t)syscall(SYS_gettid)));
+	ck_assert_ptr_eq(collect_area(w.plan, sys_fs_base()), before);
+	world_hit(&w, 0, 0);
+	/* Another one with the same base. */
+	before->tid++;
+	w1 = &w.table->who[collect_first(
+	    collect_tid_key((uint32_t)syscall(SYS_gettid)))];
+	ck_assert_uint_eq(w1->area, (uint64_t)(uintptr_t)before);
+	w1->fs = collect_tid_key(before->tid);
+	world_hit(&w, 0, 0);
+	mine = collect_area(w.plan, sys_fs_base());
+	ck_assert_ptr_ne(mine, before);
+	/* A hit in a hit is one here, too. */
+	mine->busy = 1;
+	world_hit(&w, 0, 0);
+	mine->busy = 0;
+	ck_assert_uint_eq(world_account(&w, 0).executed, 4);
+	ck_assert_uint_eq(world_account(&w, 0).recursed, 1);
+	/* With a base of its own it takes its area along. */
+	ck_assert_ptr_eq(collect_area(w.plan, 0x10000000), mine);
+	ck_assert_uint_eq(mine->fs, 0x10000000);
+	collect_thread_ends(w.plan, 0x10000000);
+	ck_assert_uint_eq(mine->owner & 3, 0);
+	close_world();
+}
+END_TEST
+
+static void *share_and_hit(void *ctx)
+{
+	(void)ctx;
+	collect_share(w.plan, sys_fs_base());
+	world_hit(&w, 0, 0);
+	return NULL;
+}
+
+START_TEST(those_that_end_unseen_leave_room_for_others)
+{
+	struct collect_geometry g = world_geometry();
+
+	g.max_threads = 2;
+	world_open(&w, "pid1::f0:entry { @ = count(); }", &g, 0);
+	for (int i = 0; i < 20; i++)
+		in_thread(share_and_hit);
+	ck_assert_uint_eq(world_account(&w, 0).dropped, 0);
+	ck_assert_int_eq(world_value(&w, 0, NULL), 20);
+	close_world();
+}
+END_TEST
+
 START_TEST(threads_are_known_by_themselves_if_all_are)
 {
 	static uint64_t block[8];
@@ -1308,6 +1369,8 @@ Suite *probe_collect_suite(void)
 	tcase_add_test(t, the_table_may_be_full);
 	tcase_add_test(t, a_thread_that_gets_its_fs_later_is_the_same);
 	tcase_add_test(t, threads_are_known_by_themselves_if_all_are);
+	tcase_add_test(t, threads_that_share_their_fs_are_told_apart);
+	tcase_add_test(t, those_that_end_unseen_leave_room_for_others);
 	tcase_add_test(t, raise_and_stop_are_meant_for_the_program);
 	tcase_add_test(t, hark_runs_clauses_of_its_own);
 	suite_add_tcase(s, t);
