@@ -129,6 +129,26 @@ static int give_one(const struct insert_left *l, struct door *d, int sig,
 		   : 0;
 }
 
+/* Handlers that run return to masks of the program's own, too. */
+static int close_frames(const struct insert_left *l, const struct door *d,
+			int k, const struct collect_area *a,
+			struct hark_err *err)
+{
+	uint64_t rsp = d->threads[k].seen.rsp, at, blocked, mask;
+
+	for (unsigned n = 0; native_blocked_by_frame(a, rsp, n, &at, &blocked);
+	     n++) {
+		if ((blocked & l->record.ours) == 0)
+			continue;
+		if (remote_read(d, at, &mask, sizeof mask, err) < 0)
+			return -1;
+		mask |= blocked & l->record.ours;
+		if (remote_write(d, at, &mask, sizeof mask, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int close_masks(const struct insert_left *l, struct door *d,
 		       struct hark_err *err)
 {
@@ -138,11 +158,13 @@ static int close_masks(const struct insert_left *l, struct door *d,
 		return -1;
 	for (int k = 0; k < d->n_threads; k++) {
 		const struct door_thread *t = &d->threads[k];
+		uint64_t blocked;
 
-		if (insert_find_area(l, d, k, &a) &&
-		    set_mask(d, k,
-			     t->mask | (native_blocked(&a) & l->record.ours),
-			     err) < 0)
+		if (!insert_find_area(l, d, k, &a))
+			continue;
+		blocked = native_blocked(&a, t->seen.rsp) & l->record.ours;
+		if (set_mask(d, k, t->mask | blocked, err) < 0 ||
+		    close_frames(l, d, k, &a, err) < 0)
 			return -1;
 	}
 	return 0;

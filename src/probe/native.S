@@ -52,6 +52,7 @@ function native_late
 	push %rax
 	sub $16, %rsp
 	mov %rsp, %rdi
+	mov %rbx, %rsi
 	call native_wake
 	mov $2, %edi			/* SIG_SETMASK */
 	mov %rsp, %rsi

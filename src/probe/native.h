@@ -16,10 +16,14 @@
  *     between the two.
  *
  * What of N3 is not kept, because sigreturn cannot be watched (unwinders know
- * it by its bytes): the mask in a signal frame never holds a signal of hark's,
- * and one that a handler's own sa_mask (or the signal itself) would block
- * while it runs is not blocked. Nor do new threads and children inherit what
- * is only believed to be blocked.
+ * it by its bytes): the mask in a signal frame never holds a signal of hark's;
+ * and that a handler has ended is noticed when its thread is next seen
+ * (native_mask.c): a signal of hark's that it blocked comes only then, and what
+ * a handler that left by siglongjmp to a place with more of them blocked, or
+ * to another stack, has blocked may be forgotten. Nor do new threads and
+ * children inherit what is only believed to be blocked; one that is sent to
+ * the process waits in the thread that it came to, though another one waits
+ * for it (sigwait); and signalfd does not show those that wait.
  *
  * Where things are: `home` begins at the first page behind the image, so that
  * code of the image finds it without data. There are NATIVE_HOME_SIZE bytes,
@@ -70,8 +74,13 @@ bool native_fired(struct collect_area *area, const struct probe_frame *frame);
 /* What a token keeps of registers (.state). */
 uint64_t native_state(const uint64_t gpr[16]);
 
-/* Signals of ours that the program believes to have blocked in a thread. */
-uint64_t native_blocked(const struct collect_area *area);
+/* Signals of ours that the program believes to have blocked in a thread, whose
+ * rsp that is. */
+uint64_t native_blocked(const struct collect_area *area, uint64_t rsp);
+/* Those that it believes handler k (of those that run) to return to, and where
+ * the mask is that it will return to; false: there are no more. */
+bool native_blocked_by_frame(const struct collect_area *area, uint64_t rsp,
+			     unsigned k, uint64_t *at, uint64_t *blocked);
 
 /* Memory of the program's that may not be there. */
 bool native_read(const void *from, void *out, uint32_t len);

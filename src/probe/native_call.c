@@ -165,6 +165,8 @@ static int64_t change_mask(struct native_thread *t, const uint64_t *a,
 	new = set ? changed(a[0], old, *set) & ~ours : old;
 	if (t && set && !native_is_guest()) {
 		t->blocked = changed(a[0], blocked, *set & ours);
+		if (a[0] == MASK_SET)
+			native_mask_is_set(t);
 		native_let_through(t, t->blocked);
 	}
 	answer = put_mask(a[2], old | blocked);
@@ -233,8 +235,10 @@ static uint64_t call_exit(uint64_t plan)
 		native_come_back(t, old & ~native_home()->ours);
 		return 0;
 	}
-	if (t)
+	if (t) {
+		native_linger_no_more(t);
 		*t = (struct native_thread){0};
+	}
 	collect_thread_ends((const void *)plan, sys_fs_base());
 	return 2;
 }
@@ -259,6 +263,10 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 		return call_action(a, answer);
 	case NR_MASK:
 		return call_mask(a, answer);
+	case NR_PENDING:
+		return native_pending(a, answer);
+	case NR_TIMEDWAIT:
+		return native_timedwait(a, answer);
 	case NR_CLONE:
 		return call_clone(a[0], plan);
 	case NR_CLONE3:
@@ -274,12 +282,25 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 	}
 }
 
+/* Handlers may have ended since the thread was seen last. */
+static void settle(const struct probe_frame *frame)
+{
+	struct native_thread *t = native_find();
+
+	if (!t || t->n_entered == 0 || native_is_guest())
+		return;
+	native_settle(t, frame->gpr[X86_RSP]);
+	native_let_through(t, t->blocked);
+}
+
 uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 {
 	enum { SYSCALL_LEN = 2 };
 	int64_t answer = 0;
-	uint64_t how = call(frame, cookie, &answer);
+	uint64_t how;
 
+	settle(frame);
+	how = call(frame, cookie, &answer);
 	if (how != 1)
 		return how;
 	frame->gpr[X86_RAX] = (uint64_t)answer;

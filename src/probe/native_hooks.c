@@ -6,6 +6,8 @@ bool native_hooks(uint64_t number)
 	switch (number) {
 	case NR_ACTION:
 	case NR_MASK:
+	case NR_PENDING:
+	case NR_TIMEDWAIT:
 	case NR_SUSPEND:
 	case NR_PSELECT:
 	case NR_PPOLL:

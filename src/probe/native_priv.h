@@ -92,6 +92,16 @@ _Static_assert(offsetof(struct native_frame, info) == NATIVE_FRAME_INFO, "asm");
 
 enum { NATIVE_HELD = 5 }; /* kinds of signals of ours */
 
+/* A handler of the program's that runs: native_mask.c. Sets of signals of
+ * ours, all of which are small numbers. */
+struct native_entered {
+	uint64_t frame; /* struct native_frame */
+	uint64_t low;	/* where the alternate stack begins; 0: it is not */
+	uint16_t before, start, after;
+	uint16_t zero;
+};
+enum { NATIVE_ENTERED = 7 };
+
 /* In the thread's area, or a spare one in home: zeroed is nothing. */
 struct native_thread {
 	uint64_t fs;	   /* of a spare one: whose it is; 0: nobody's */
@@ -99,7 +109,8 @@ struct native_thread {
 	uint8_t counted;   /* in home->waiting: a signal is to be sent again */
 	uint8_t masked;	   /* all is blocked; .back is to come back */
 	uint8_t waits;	   /* in a call with a mask of its own, .wait_* */
-	uint8_t zero;
+	uint8_t lingers;   /* in home->waiting, out of the image: M3 */
+	uint32_t n_entered, zero;
 	uint64_t back;
 	uint64_t wait_mask, wait_blocked;
 	/* Signals of ours that the program believes to have blocked; those of
@@ -107,6 +118,7 @@ struct native_thread {
 	uint64_t blocked, held, pass;
 	struct native_info info;
 	struct native_info held_info[NATIVE_HELD];
+	struct native_entered entered[NATIVE_ENTERED];
 };
 _Static_assert(sizeof(struct native_thread) <=
 		   sizeof(((struct collect_area *)0)->native),
@@ -148,7 +160,10 @@ void native_drop(struct native_thread *t);
 void native_count(struct native_thread *t);
 /* The same; all is blocked, and was as old says. */
 void native_come_back(struct native_thread *t, uint64_t old);
+const struct native_info *native_held(const struct native_thread *t, int sig);
 void native_hold(struct native_thread *t, const struct native_info *info);
+/* Now, in a signal handler: those that may come. */
+void native_send_held(struct native_thread *t);
 /* Held signals that may come now will. */
 void native_let_through(struct native_thread *t, uint64_t blocked);
 
@@ -161,7 +176,24 @@ void native_unlock(void);
 
 /* Called by native.S: all is blocked, signals that wait are sent; the masks to
  * open with, and to have then. */
-void native_wake(uint64_t mask[2]);
+void native_wake(uint64_t mask[2], const struct probe_frame *frame);
+
+/* -- native_mask.c -- */
+
+/* The thread is seen with that rsp: what handlers blocked that have ended is
+ * not blocked any longer. */
+void native_settle(struct native_thread *t, uint64_t rsp);
+/* A handler starts, and blocks these signals of ours. */
+void native_entered(struct native_thread *t, const struct native_frame *frame,
+		    uint64_t set);
+/* .blocked is what the program has set it to. */
+void native_mask_is_set(struct native_thread *t);
+/* A signal is held; perhaps only until a handler ends. */
+void native_linger(struct native_thread *t);
+void native_linger_no_more(struct native_thread *t);
+/* 0, 1, as native_call() */
+uint64_t native_pending(const uint64_t *a, int64_t *answer);
+uint64_t native_timedwait(const uint64_t *a, int64_t *answer);
 
 /* -- native_signal.c -- */
 

@@ -342,6 +342,8 @@ static bool defer(const struct caught *c)
 	if (SIG_BIT(c->sig) & ours) {
 		native_hold(t, &c->frame->info);
 		native_let_through(t, t->waits ? t->wait_blocked : t->blocked);
+		if (!t->waits && t->n_entered > 0)
+			native_count(t); /* handlers may have ended: M1 */
 		if (!t->counted)
 			return true; /* the program blocks it */
 	} else if (t->deferred) {
@@ -378,18 +380,32 @@ static struct collect_action use_action(int sig)
 }
 
 /* 0: it is open; 1: the program has blocked it. */
-static bool is_blocked(const struct caught *c, struct native_thread **out)
+static bool is_blocked(const struct caught *c, struct native_thread *t)
 {
 	uint64_t bit = SIG_BIT(c->sig);
-	struct native_thread *t = *out = native_find();
+	bool passes;
 
-	if (!t || !(t->blocked & bit))
+	if (!t)
 		return false;
-	if (!c->is_sync && t->pass & bit) {
+	passes = !c->is_sync && t->pass & bit;
+	if (passes)
 		t->pass &= ~bit;
-		return false;
-	}
-	return true;
+	return t->blocked & bit && !passes;
+}
+
+/* What is blocked of ours is only believed. */
+static void note_entered(const struct caught *c, uint64_t mask)
+{
+	uint64_t set = mask & native_home()->ours;
+	struct native_thread *t;
+
+	if (native_is_guest())
+		return;
+	t = native_find();
+	if (!t && set != 0)
+		t = native_make();
+	if (t && t->fs == 0)
+		native_entered(t, c->frame, set);
 }
 
 static struct native_go enter(struct caught *c, const struct collect_action *a)
@@ -398,22 +414,36 @@ static struct native_go enter(struct caught *c, const struct collect_action *a)
 
 	if (!(a->flags & ACT_NODEFER))
 		mask |= SIG_BIT(c->sig);
+	note_entered(c, mask & ~c->frame->uc.mask);
 	if (a->flags & ACT_RESTORER)
 		c->frame->pretcode = a->restorer;
 	return (struct native_go){a->handler, mask & ~native_home()->ours};
 }
 
+/* What a handler has blocked that has ended meanwhile is sent again. */
+static struct native_thread *find_settled(const struct caught *c)
+{
+	struct native_thread *t = native_find();
+
+	if (!t || t->n_entered == 0 || native_is_guest())
+		return t;
+	native_settle(t, gregs(c)[GREG_RSP]);
+	native_send_held(t);
+	return t;
+}
+
 static struct native_go deliver(struct caught *c)
 {
 	bool ours = native_home()->ours & SIG_BIT(c->sig);
-	struct native_thread *t = 0;
+	struct native_thread *t = find_settled(c);
 	struct collect_action a;
 	struct native_go go = done;
 
-	if (ours && is_blocked(c, &t)) {
+	if (ours && is_blocked(c, t)) {
 		if (c->is_sync)
 			return take_default(c);
 		native_hold(t, &c->frame->info);
+		native_linger(t);
 		c->frame->uc.mask = c->back;
 		return done;
 	}

@@ -2,7 +2,8 @@
  *
  * W1  A thread with .counted set is in the image, and sends what waits to
  *     itself before it leaves (native_late in native.S): all is blocked then.
- * W2  .waiting of home is the number of such threads.
+ * W2  .waiting of home is the number of such threads, and of those that have
+ *     .lingers set, wherever they are.
  * W3  Of each signal of ours at most one is held, as the kernel would.
  *
  * A thread's state is its area's. One that has no area (there was none free,
@@ -249,6 +250,11 @@ static unsigned held_index(int sig)
 	return i;
 }
 
+const struct native_info *native_held(const struct native_thread *t, int sig)
+{
+	return &t->held_info[held_index(sig)];
+}
+
 void native_hold(struct native_thread *t, const struct native_info *info)
 {
 	if (t->held & SIG_BIT(info->signo))
@@ -274,7 +280,12 @@ static void send_held(struct native_thread *t, uint64_t set)
 	}
 }
 
-void native_wake(uint64_t mask[2])
+void native_send_held(struct native_thread *t)
+{
+	send_held(t, t->held & ~t->blocked);
+}
+
+void native_wake(uint64_t mask[2], const struct probe_frame *frame)
 {
 	struct native_home *home = native_home_all();
 	uint64_t old = native_set_mask(SIG_ALL) & ~home->known.ours;
@@ -283,8 +294,15 @@ void native_wake(uint64_t mask[2])
 	be_own(home);
 	t = native_find();
 	mask[0] = mask[1] = old;
-	if (!t || !t->counted)
+	if (!t)
 		return;
+	if (t->n_entered > 0 && !native_is_guest())
+		native_settle(t, frame->gpr[X86_RSP]);
+	native_linger_no_more(t);
+	if (!t->counted && !(t->held & ~t->blocked)) {
+		native_linger(t);
+		return;
+	}
 	if (t->masked)
 		mask[0] = mask[1] = t->back;
 	if (t->waits)
@@ -292,9 +310,11 @@ void native_wake(uint64_t mask[2])
 	if (t->deferred)
 		native_send(&t->info);
 	send_held(t, t->held & ~(t->waits ? t->wait_blocked : t->blocked));
+	native_linger(t);
+	if (t->counted)
+		__atomic_fetch_sub(&home->waiting, 1, __ATOMIC_SEQ_CST);
 	t->deferred = 0;
 	t->counted = t->masked = t->waits = 0;
-	__atomic_fetch_sub(&home->waiting, 1, __ATOMIC_SEQ_CST);
 	native_drop(t);
 }
 
@@ -303,9 +323,4 @@ void native_leave(struct collect_area *area, struct probe_frame *frame)
 {
 	(void)area;
 	(void)frame;
-}
-
-uint64_t native_blocked(const struct collect_area *area)
-{
-	return ((const struct native_thread *)area->native)->blocked;
 }
