@@ -20,6 +20,7 @@ CASES=(
 	"traps blocked 0 trapped"
 	"traps threads 0 trapped"
 	"traps handler 0 trapped"
+	"traps masks 0 trapped"
 	"traps ignored 0 trapped"
 	"traps raw 0 trapped own_int3"
 	"traps die 133 trapped"

@@ -1,17 +1,20 @@
 /* tests/end-to-end/probe_traps.c - a program that uses SIGTRAP for itself, and
  * calls functions that can only be probed by a trap.
  *
- *	probe_traps own | blocked | threads | handler | ignored | raw | die
+ *	probe_traps own | blocked | threads | handler | masks | ignored | raw |
+ *		die
  *
  *	own	a handler, int3 and raise() of its own
  *	blocked	blocked by sigprocmask; one that comes waits, as others do
  *	threads	threads that begin with everything blocked
  *	handler	in a handler that blocks everything
+ *	masks	what is blocked in handlers, and after them
  *	ignored	SIGTRAP and SIGILL are ignored
  *	raw	all this by system calls of its own
  *	die	int3 while it is blocked is the end, by SIGTRAP */
 #include "guest.h"
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/ucontext.h>
@@ -188,6 +191,221 @@ static void run_handler(void)
 	SAME(n_other, N);
 }
 
+/* -- Masks in handlers -- */
+
+static int blocked(int sig)
+{
+	sigset_t now;
+
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	return sigismember(&now, sig);
+}
+
+static int is_pending(int sig)
+{
+	sigset_t now;
+
+	sigpending(&now);
+	return sigismember(&now, sig);
+}
+
+static void change(int how, int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	MUST(sigprocmask(how, &set, NULL) == 0);
+}
+
+static void with(int sig, void (*f)(int), int flags, int blocks)
+{
+	struct sigaction a = {.sa_handler = f, .sa_flags = flags};
+
+	sigemptyset(&a.sa_mask);
+	if (blocks != 0)
+		sigaddset(&a.sa_mask, blocks);
+	MUST(sigaction(sig, &a, NULL) == 0);
+}
+
+static volatile int depth;
+
+/* SIGTRAP, which is blocked in here: another one waits. */
+static void raise_once_more(int sig)
+{
+	n_raised++;
+	SAME(depth, 0);
+	depth++;
+	SAME(blocked(sig), 1);
+	if (n_raised % 2 == 1) {
+		raise(sig);
+		SAME(is_pending(sig), 1);
+		calls(1);
+	}
+	depth--;
+}
+
+/* sa_mask: SIGTRAP; nothing of this is left afterwards. */
+static void open_and_close(int sig)
+{
+	(void)sig;
+	SAME(blocked(SIGTRAP), 1);
+	SAME(blocked(SIGILL), 0);
+	change(SIG_UNBLOCK, SIGTRAP);
+	n_traps = 0;
+	raise(SIGTRAP);
+	SAME(n_traps, 1);
+	change(SIG_BLOCK, SIGILL);
+	SAME(blocked(SIGILL), 1);
+	SAME(blocked(SIGTRAP), 0);
+	calls(1);
+}
+
+static void count(int sig)
+{
+	(void)sig;
+	n_traps++;
+}
+
+static void not_deferred(int sig)
+{
+	SAME(blocked(sig), 0);
+	if (++depth < 3)
+		raise(sig);
+}
+
+static void critical(int sig)
+{
+	sigset_t full, old;
+
+	sigfillset(&full);
+	sigprocmask(SIG_SETMASK, &full, &old);
+	SAME(blocked(SIGTRAP), 1);
+	calls(1);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	SAME(blocked(sig), 1);
+}
+
+static void take_it(int sig)
+{
+	struct timespec zero = {0, 0};
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	SAME(sigtimedwait(&set, &info, &zero), -1);
+	raise(sig);
+	calls(1);
+	SAME(sigtimedwait(&set, &info, &zero), sig);
+	SAME(info.si_signo, sig);
+	SAME(info.si_code, SI_USER); /* so says libc */
+	SAME(info.si_pid, getpid());
+	SAME(is_pending(sig), 0);
+	n_other++;
+}
+
+static sigjmp_buf away;
+
+static void leave(int sig)
+{
+	(void)sig;
+	calls(1);
+	siglongjmp(away, 1);
+}
+
+static void deep(int sig)
+{
+	SAME(blocked(SIGTRAP), depth > 6 ? blocked(SIGTRAP) : 1);
+	if (++depth < 20)
+		raise(sig);
+	calls(1);
+}
+
+static void leave_by_jump(int sig, int before)
+{
+	if (sigsetjmp(away, 1) == 0) {
+		if (before != 0)
+			change(SIG_BLOCK, before);
+		raise(sig);
+		CHECK(0);
+	}
+	SAME(blocked(SIGTRAP), 0);
+	SAME(blocked(sig), 0);
+}
+
+static void run_masks(void)
+{
+	static char other[65536];
+	stack_t stack = {.ss_sp = other, .ss_size = sizeof other};
+
+	for (int i = 0; i < N; i++) {
+		with(SIGTRAP, raise_once_more, 0, 0);
+		n_raised = 0;
+		raise(SIGTRAP);
+		calls(1);
+		SAME(n_raised, 2);
+		SAME(blocked(SIGTRAP), 0);
+
+		with(SIGTRAP, count, 0, 0);
+		with(SIGUSR1, open_and_close, 0, SIGTRAP);
+		raise(SIGUSR1);
+		SAME(blocked(SIGTRAP), 0);
+		SAME(blocked(SIGILL), 0);
+
+		with(SIGTRAP, not_deferred, SA_NODEFER, 0);
+		depth = 0;
+		raise(SIGTRAP);
+		SAME(depth, 3);
+
+		with(SIGTRAP, critical, 0, 0);
+		raise(SIGTRAP);
+		SAME(blocked(SIGTRAP), 0);
+
+		with(SIGTRAP, take_it, 0, 0);
+		n_other = 0;
+		raise(SIGTRAP);
+		SAME(n_other, 1);
+		SAME(blocked(SIGTRAP), 0);
+
+		with(SIGTRAP, leave, 0, 0);
+		leave_by_jump(SIGTRAP, 0);
+		with(SIGUSR1, leave, 0, 0);
+		leave_by_jump(SIGUSR1, SIGTRAP);
+
+		MUST(sigaltstack(&stack, NULL) == 0);
+		with(SIGTRAP, count, 0, 0);
+		with(SIGUSR1, open_and_close, SA_ONSTACK, SIGTRAP);
+		raise(SIGUSR1);
+		SAME(blocked(SIGTRAP), 0);
+		SAME(blocked(SIGILL), 0);
+		with(SIGUSR1, leave, SA_ONSTACK, SIGTRAP);
+		leave_by_jump(SIGUSR1, SIGILL);
+		SAME(blocked(SIGILL), 0);
+
+		/* Blocked before, and again. */
+		with(SIGTRAP, count, 0, 0);
+		with(SIGUSR1, open_and_close, 0, 0);
+		change(SIG_BLOCK, SIGTRAP);
+		raise(SIGUSR1);
+		SAME(blocked(SIGTRAP), 1);
+		n_traps = 0;
+		raise(SIGTRAP);
+		SAME(n_traps, 0);
+		SAME(is_pending(SIGTRAP), 1);
+		change(SIG_UNBLOCK, SIGTRAP);
+		SAME(n_traps, 1);
+		SAME(is_pending(SIGTRAP), 0);
+
+		with(SIGUSR1, deep, SA_NODEFER, SIGTRAP);
+		depth = 0;
+		raise(SIGUSR1);
+		SAME(depth, 20);
+		SAME(blocked(SIGTRAP), 0);
+		depth = 0;
+	}
+}
+
 static void run_ignored(void)
 {
 	struct sigaction now;
@@ -257,8 +475,8 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} all[] = {{"own", run_own},	     {"blocked", run_blocked},
 		   {"threads", run_threads}, {"handler", run_handler},
-		   {"ignored", run_ignored}, {"raw", run_raw},
-		   {"die", run_die}};
+		   {"masks", run_masks},     {"ignored", run_ignored},
+		   {"raw", run_raw},	     {"die", run_die}};
 
 	MUST(argc == 2);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
