@@ -243,16 +243,16 @@ check: setup
 	$(BUILD_ALL) fuzzers
 	tools/check-all
 
-# A million damaged recordings, in slices that can be run one by one:
-# make record-fuzz-long FROM=250000 TO=500000.
-FROM ?= 0
-TO   ?= 250000
 # Guests with probes in them, many kills, many cycles: half an hour.
 probe-long: $(HARK) guests
 	bash tests/long/probe-guests.sh
 	KILLS=100 bash tests/end-to-end/probe-left.sh
 	CYCLES=5000 bash tests/end-to-end/probe-cycles.sh
 
+# A million damaged recordings, in slices that can be run one by one:
+# make record-fuzz-long FROM=250000 TO=500000.
+FROM ?= 0
+TO   ?= 250000
 record-fuzz-long: setup
 	$(BUILD_ALL) all guests
 	$(BUILD_ALL) M=asan all
