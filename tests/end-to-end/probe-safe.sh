@@ -46,7 +46,7 @@ for case in "${chosen[@]}"; do
 	n=$((n + 5))
 	[[ $case == !* ]] || n=$((n + 2))
 done
-[ -n "${CASE:-}" ] || n=$((n + 22))
+[ -n "${CASE:-}" ] || n=$((n + 20))
 plan $n
 
 build signals
@@ -55,10 +55,8 @@ build stacks -Wl,-z,now
 build jumps
 build births -fno-stack-protector
 build family
-build modules
 build strings -fno-builtin -fno-tree-loop-distribute-patterns
 g++ -O2 -fno-ipa-cp -g "$SRC/probe_throw.cc" -o throw
-gcc -O2 -g -shared -fPIC "$SRC/probe_plugin.c" -o plugin.so
 
 # clause DESCRIPTION...: one that counts all of them.
 clause() {
@@ -177,14 +175,6 @@ while read -r f least most; do
 		right=$((right + 1))
 done <<<"$want"
 is "what it called before it became another" "$right" 2
-
-# -- Libraries that come and go --
-
-probe 'pid$target:plugin.so:plugin_work:entry,
-pid$target:plugin.so:plugin_trapped:entry { @[probefunc] = count(); }' \
-	./modules ./plugin.so 200
-unharmed "a library is loaded and unloaded 200 times"
-counted "its calls are counted"
 
 # -- The function that libc has chosen --
 
