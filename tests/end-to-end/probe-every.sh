@@ -108,7 +108,8 @@ END
 note "$(wc -l <functions) functions: $(xargs <functions | cut -c 1-200)"
 ok "there are string functions" [ "$(wc -l <functions)" -ge 8 ]
 set -f
-every ./strings libc $(cat functions) >list 2>list.err
+mapfile -t functions <functions
+every ./strings libc "${functions[@]}" >list 2>list.err
 note "$(tail -n 1 list.err)"
 names steps.out list >truth
 export STANDIN_TRUTH=$T/truth

@@ -174,7 +174,7 @@ ok "started with hark: unharmed" grep -qx ok said
 
 # -- Lies --
 
-odd= refused=0
+odd='' refused=0
 for ((i = 1; i <= 3 * KILLS; i++)); do
 	begin ./left end forged $((i + ${SEED:-1} * 1000))
 	attach "$SMALL tick-10ms { exit(0); }" "$pid"
@@ -192,6 +192,7 @@ ok "lies are refused" [ "$refused" -gt 0 ]
 
 rm -f fork
 begin ./left end
+# shellcheck disable=SC2034  # by its name
 parent=$pid
 come "$SMALL"
 await probed || note "no probes came: $(cat background.err)"
@@ -216,10 +217,10 @@ unharmed "parent: unharmed"
 is "child: unharmed" "$(grep 'child [rw]' said)" "child right, 0"
 
 # And so has it when hark ends.
-for how in -x --follow; do
+for how in --quiet --follow; do
 	begin ./left end
 	rm -f background
-	"$HARK" probe -o background $how $([ $how = -x ] && echo quiet) \
+	"$HARK" probe -o background $how \
 		-n "$SMALL" -p "$pid" >/dev/null 2>background.err </dev/null &
 	hark=$!
 	await probed || note "no probes came: $(cat background.err)"
