@@ -819,6 +819,83 @@ START_TEST(flags_of_handlers_mean_what_they_mean)
 }
 END_TEST
 
+/* SIGTRAP itself is blocked while its handler runs. */
+START_TEST(what_a_handler_blocks_comes_behind_it)
+{
+	struct run *r = run_new(100, &probe[1]);
+
+	begin();
+	put_all();
+	set_action(SIGTRAP, nest, 0);
+	to_send = 2;
+	send_self(SIGTRAP);
+	ck_assert_uint_eq(1, n_seen);
+	/* A hit is enough to notice. */
+	expect_sum(r->n, program_jump(r->n, r->done));
+	expect_each(r->done, r->fired, r->n);
+	ck_assert_uint_eq(3, n_seen);
+	ck_assert_int_eq(1, deepest);
+	ck_assert_uint_eq(0, mask(SIG_BLOCK, 0));
+	/* So is a call. */
+	to_send = 1;
+	send_self(SIGTRAP);
+	ck_assert_uint_eq(4, n_seen);
+	mask(SIG_BLOCK, 0);
+	ck_assert_uint_eq(5, n_seen);
+	/* And if it is blocked all the same, it waits on. */
+	mask(SIG_BLOCK, BIT(SIGTRAP));
+	send_self(SIGTRAP);
+	expect_sum(r->n, program_jump(r->n, r->done));
+	ck_assert_uint_eq(5, n_seen);
+	to_send = 0;
+	mask(SIG_UNBLOCK, BIT(SIGTRAP));
+	ck_assert_uint_eq(6, n_seen);
+	ck_assert_uint_eq(0, n_ours);
+	run_free(r);
+}
+END_TEST
+
+static uint64_t blocked_seen, frame_mask_at, frame_blocked;
+static int frames_seen;
+
+/* What hark would find, if it left now. */
+PROGRAM static void look_from_outside(int sig, siginfo_t *info, void *context)
+{
+	const struct collect_area *a = &stand_in_areas[0];
+	uint64_t here = (uint64_t)__builtin_frame_address(0) - 128, at, set;
+
+	see(sig, info, context);
+	blocked_seen = native_blocked(a, here);
+	frames_seen = 0;
+	while (native_blocked_by_frame(a, here, (unsigned)frames_seen, &at,
+				       &set)) {
+		frame_mask_at = at;
+		frame_blocked = set;
+		frames_seen++;
+	}
+	frame_mask_at -= (uint64_t) & ((ucontext_t *)context)->uc_sigmask;
+}
+
+START_TEST(hark_can_tell_what_handlers_return_to)
+{
+	uint64_t here = (uint64_t)__builtin_frame_address(0);
+
+	begin();
+	put_all();
+	mask(SIG_BLOCK, BIT(SIGILL));
+	set_action(SIGTRAP, look_from_outside, 0);
+	send_self(SIGTRAP);
+	ck_assert_uint_eq(1, n_seen);
+	ck_assert_uint_eq(BIT(SIGILL) | BIT(SIGTRAP), blocked_seen);
+	ck_assert_int_eq(1, frames_seen);
+	ck_assert_uint_eq(0, frame_mask_at);
+	ck_assert_uint_eq(BIT(SIGILL), frame_blocked);
+	/* It is not there any longer, though nobody has noticed. */
+	ck_assert_uint_eq(BIT(SIGILL),
+			  native_blocked(&stand_in_areas[0], here));
+}
+END_TEST
+
 PROGRAM static void block_in_frame(int sig, siginfo_t *info, void *context)
 {
 	uint64_t set = BIT(SIGUSR2);
@@ -1450,6 +1527,8 @@ Suite *probe_native_suite(void)
 	tcase_add_test(t, bad_arguments_are_the_kernels_to_refuse);
 	tcase_add_test(t, actions_are_told_as_they_were_asked_for);
 	tcase_add_test(t, flags_of_handlers_mean_what_they_mean);
+	tcase_add_test(t, what_a_handler_blocks_comes_behind_it);
+	tcase_add_test(t, hark_can_tell_what_handlers_return_to);
 	tcase_add_test(t, a_handler_may_change_where_it_returns_to);
 	tcase_add_test(t, a_signal_in_the_middle_of_a_probe_comes_behind_it);
 	tcase_add_test(t, a_wait_ends_by_what_its_mask_lets_through);
