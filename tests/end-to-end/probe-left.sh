@@ -217,9 +217,10 @@ unharmed "parent: unharmed"
 is "child: unharmed" "$(grep 'child [rw]' said)" "child right, 0"
 
 # And so has it when hark ends.
-for how in --quiet --follow; do
+for how in '-x quiet' --follow; do
 	begin ./left end
 	rm -f background
+	# shellcheck disable=SC2086  # one word or two
 	"$HARK" probe -o background $how \
 		-n "$SMALL" -p "$pid" >/dev/null 2>background.err </dev/null &
 	hark=$!
