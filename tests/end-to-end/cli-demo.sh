@@ -9,7 +9,7 @@ like "it looks at the machine" "$out" $'\n\\$ hark doctor\n.*\nhark works here\\
 hello=$("$GUESTS/hello")
 is "the program says the same with hark and without" \
 	"$(grep -c '^hello from main$' <<<"$out") $(grep -c '^hello from' <<<"$out")" \
-	"4 $((4 * $(wc -l <<<"$hello")))"
+	"5 $((5 * $(wc -l <<<"$hello")))"
 like "hark says what it saw" "$err" '^hark: [0-9]+ thread'
 like "all that was recorded is verified" "$out" \
 	$'\nverified: 4 segments, [0-9]+ instructions, 0 mismatches\n'
