@@ -9,7 +9,7 @@ CYCLES=${CYCLES:-1000}
 plan 20
 
 build exact
-same() { python3 "$SRC/probe_same.py" "$1"; }
+same() { /usr/bin/python3 "$SRC/probe_same.py" "$1"; }
 
 # cycle FUNCTION: every kind of probe in it for some milliseconds; adds to
 # $counted, or says what was wrong in $odd.
@@ -59,4 +59,4 @@ cycles plain 1 "$CYCLES"
 # Threads that never rest leave hark little of the machine.
 cycles jump 2 $((CYCLES / 100))
 cycles trap 2 $((CYCLES / 100))
-cycles window 8 $((CYCLES / 200))
+cycles window 8 $((CYCLES / 200 + 1))

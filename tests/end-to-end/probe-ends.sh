@@ -83,7 +83,7 @@ like "SIGINT: what it has is shown" "$(xargs <shown)" '(^| )[0-9]+$'
 is "SIGINT: accounts" "$(check accounts errors)" right
 ok "SIGINT: the program goes on" kill -0 "$pid"
 is "SIGINT: nothing is left" \
-	"$(python3 "$SRC/probe_same.py" "$pid" | grep code: | sort -u | xargs)" \
+	"$(/usr/bin/python3 "$SRC/probe_same.py" "$pid" | grep code: | sort -u | xargs)" \
 	"code: as in the file"
 status=1
 finish && status=0

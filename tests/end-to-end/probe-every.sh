@@ -92,7 +92,7 @@ symbols=/usr/lib/debug/.build-id/$symbols.debug
 # Those in which something was executed.
 readelf -sW "$symbols" 2>/dev/null | awk '$4 == "FUNC" && $7 != "UND" && $3 != 0 {
 	sub("@.*", "", $8); print $2, $3, $8 }' | sort -u >symbols
-python3 - >functions <<'END'
+/usr/bin/python3 - >functions <<'END'
 import re
 starts = [int(line.split()[0], 16) for line in open("steps.out")
           if not line.startswith("status")]

@@ -11,7 +11,7 @@ RANDOM=${SEED:-1}
 plan 48
 
 build left -I"$ROOT/src"
-same() { python3 "$SRC/probe_same.py" "$1"; }
+same() { /usr/bin/python3 "$SRC/probe_same.py" "$1"; }
 differs() { diff <(echo "$1") <(echo "$2") | head -n 10; }
 
 SMALL='pid$target:a.out:hot:entry, pid$target:a.out:cold:entry,

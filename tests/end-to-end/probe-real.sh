@@ -108,7 +108,7 @@ is "strace has seen as many calls, by name" \
 is "all of them succeeded" "$(awk '{ print $2 }' shown | sort -u)" 0
 # The truth contains the probed call each time;
 # in most cases it is not much longer, in some the machine was busy between.
-ok "latencies are those that the second account has" python3 -c '
+ok "latencies are those that the second account has" /usr/bin/python3 -c '
 ours = [int(line.split()[2]) for line in open("shown")]
 truth = [int(line.split()[1]) for line in open("truth")
          if line.startswith("sync")]
@@ -130,7 +130,7 @@ pid$target:libc:pthread_mutex_lock:return /self->t/ {
 END { printa("locks %d %@d\n", @n); printa("ns %d %@d\n", @ns); }' ./waits
 is "the program ends well" "$status $(wc -l <said)" "0 2"
 ok "every lock of each mutex is counted; waits are as long as it says" \
-	python3 -c '
+	/usr/bin/python3 -c '
 ours = {}
 for line in open("shown"):
     if line.strip():
@@ -198,7 +198,7 @@ for name in set get incr lpush; do
 		"$(stat $name)"
 done
 # redis times more than the function, and cuts off fractions of 1 us.
-ok "and takes no longer than redis says" python3 -c '
+ok "and takes no longer than redis says" /usr/bin/python3 -c '
 import re
 ns = [int(line.split()[1]) for line in open("shown") if line.startswith("ns ")]
 calls, us = map(int, re.search(r"cmdstat_set:calls=(\d+),usec=(\d+),",
@@ -309,7 +309,7 @@ END { printa("commits %@d\n", @); }' "$backend"
 	grep -v '^commits\|someone look' shown | grep . >seen
 	is "${postgres_tests[0]}" "$(cat seen)" "$(cat logged)"
 	# What ran when hark came may be seen in its second half alone.
-	ok "${postgres_tests[1]}" python3 -c '
+	ok "${postgres_tests[1]}" /usr/bin/python3 -c '
 lines = [line for line in open("shown") if line.strip()]
 commits = [int(line.split()[1]) for line in lines
            if line.startswith("commits")]

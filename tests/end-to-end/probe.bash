@@ -46,7 +46,7 @@ attach() {
 	[ -e shown ] || : >shown
 }
 
-check() { python3 "$SRC/probe_check.py" "$@" 2>&1; }
+check() { /usr/bin/python3 "$SRC/probe_check.py" "$@" 2>&1; }
 
 # unharmed NAME [STATUS]: the guest found nothing wrong, and ended so.
 unharmed() {
@@ -75,5 +75,5 @@ form() {
 # every PROG [FUNCTION...]: descriptions of all instructions of its own that can
 # be probed, or of those of some functions, each on a line.
 every() {
-	python3 "$SRC/probe_every.py" "$HARK" "$@"
+	/usr/bin/python3 "$SRC/probe_every.py" "$HARK" "$@"
 }

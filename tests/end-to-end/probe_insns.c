@@ -8,14 +8,14 @@
 #include "guest.h"
 #include <pthread.h>
 
-#define CASES(C)                                                              \
-	C(red_zone)                                                           \
-	C(carry)                                                              \
-	C(flags)                                                              \
-	C(direction) C(misaligned) C(loops) C(own_address) C(calls) C(table)  \
-	    C(tiny) C(loop_head) C(unforeseen) C(overlap) C(strings) C(stack) \
-		C(relative) C(tail) C(prefixes) C(system) C(vectors)          \
-		    C(vectors_256) C(vectors_512) C(landing)
+/* clang-format off */
+#define CASES(C) \
+	C(red_zone) C(carry) C(flags) C(direction) C(misaligned) C(loops) \
+	C(own_address) C(calls) C(table) C(tiny) C(loop_head) \
+	C(unforeseen) C(overlap) C(strings) C(stack) C(relative) C(tail) \
+	C(prefixes) C(system) C(vectors) C(vectors_256) C(vectors_512) \
+	C(landing)
+/* clang-format on */
 
 typedef uint64_t function(uint64_t a, uint64_t b, unsigned char *page);
 
