@@ -31,7 +31,7 @@ static int push(struct finder *f, uint64_t start, uint64_t end, uint32_t flags)
 	struct core_segment *last = m->n > 0 ? &m->at[m->n - 1] : NULL;
 	struct core_segment *more;
 
-	if (last != NULL && last->end == start && last->flags == flags) {
+	if (m->n > 0 && last->end == start && last->flags == flags) {
 		last->end = end;
 		return 0;
 	}

@@ -271,7 +271,7 @@ int lines_sites(struct image_file *f, const char *file, uint32_t line,
 
 	if (rc == 0 && all->n == 0)
 		rc = no_line(f, file, line, err);
-	if (rc == 0)
+	else if (rc == 0)
 		qsort(all->at, all->n, sizeof *all->at, by_address);
 	for (size_t i = 0; rc == 0 && i < all->n; i++)
 		if (i == 0 || all->at[i] != all->at[i - 1])
