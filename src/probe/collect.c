@@ -26,9 +26,6 @@ _Static_assert(offsetof(struct collect_who, fs) == 0, "collect_enter.S");
 _Static_assert(offsetof(struct collect_who, area) == 8, "collect_enter.S");
 _Static_assert(sizeof(struct collect_who) == 16, "collect_enter.S");
 _Static_assert(offsetof(struct collect_area, busy) == 32, "collect_enter.S");
-_Static_assert(offsetof(struct collect_area, deferred) == 36,
-	       "collect_enter.S");
-_Static_assert(offsetof(struct collect_area, frame) == 40, "collect_enter.S");
 _Static_assert(COLLECT_ENTRIES == 4096, "collect_enter.S");
 _Static_assert(COLLECT_HASH == 0x9e3779b97f4a7c15ull, "collect_enter.S");
 

@@ -11,11 +11,6 @@
  *     bounded time. While it is in a probe no signal handler of the program
  *     runs in it (probe/native).
  * C3  What was recorded is there for hark even if the thread is killed.
- * C4  A thread that is in collect_hit() is in one of three states: its area is
- *     .busy; or all its signals are blocked (it has no area yet); or it is
- *     between collect_hit_first and collect_hit_end, where rbx is as the caller
- *     had it, the address of the frame, and the hit is either not begun at all
- *     or done: from collect_hit_done on.
  *
  * Freestanding, and hosted too. */
 #ifndef PROBE_COLLECT_H
@@ -34,9 +29,8 @@ void collect_board_init(const struct collect_plan *plan, void *board);
 
 /* A trampoline's handler; cookie is a struct collect_site. */
 void collect_hit(struct probe_frame *frame, uint64_t cookie);
-/* Its code; and the one instruction of it that may fault (a thread without
+/* The one instruction of it that may fault (a thread without
  * memory at its fs base), after which it goes on at collect_hit_by_base. */
-extern const uint8_t collect_hit_first[], collect_hit_done[], collect_hit_end[];
 extern const uint8_t collect_hit_self[] __attribute__((visibility("hidden")));
 extern const uint8_t collect_hit_by_base[]
     __attribute__((visibility("hidden")));
@@ -56,8 +50,6 @@ uint64_t collect_key(const struct collect_plan *plan, uint64_t fs);
 
 /* probe/native, or a test: copies; false where memory is not there. */
 bool native_read(const void *from, void *out, uint32_t len);
-/* probe/native: a signal came while the area was busy. Called last. */
-void native_leave(struct collect_area *area, struct probe_frame *frame);
 /* probe/native: this execution has fired already; that is used up. */
 bool native_fired(struct collect_area *area, const struct probe_frame *frame);
 /* probe/stack.h gives stacks. */

@@ -61,8 +61,6 @@ void collect_uregs(const struct collect_work *w, uint64_t *out)
 	out[17] = f->flags;
 	if (f->how == TRAMPOLINE_STATUS)
 		out[17] = (f->flags >> 8 & 0xd5) | (f->flags & 1) << 11 | 2;
-	if (f->how == TRAMPOLINE_DEAD)
-		out[17] = 2;
 	out[18] = w->area->fs;
 }
 

@@ -1,9 +1,5 @@
 /* probe/collect_enter.S - the way into the collector.
  *
- * From collect_hit_first to collect_hit_end rbx is the caller's, so that a signal handler
- * finds the frame in it (C4): only what is called from here uses it, and that
- * runs with .busy set or all signals blocked.
- *
  *	site, fs -> table -> area -> busy = 1, collect_fire(), busy = 0
  *
  * rdfsbase makes the processor wait for all that came before, some 8 ns. Where
@@ -22,8 +18,6 @@
 #define TABLE_WHO 64
 #define WHO_AREA 8
 #define AREA_BUSY 32
-#define AREA_DEFERRED 36
-#define AREA_FRAME 40
 #define HASH 0x9e3779b97f4a7c15
 #define N_ENTRIES 4096
 #define LAST_ENTRY 0xfff0
@@ -39,34 +33,64 @@
 \name:
 	.endm
 
-/* -- The hit is not begun -- */
-
-place collect_hit_first
+	.p2align 4
+	.type collect_hit, @function
+/* rdi: frame, rsi: site */
+place collect_hit
+	mov (%rsi), %rcx
+	movabs $HASH, %rdx
+	mov PLAN_TABLE(%rcx), %rcx
+	cmpl $0, TABLE_SELF(%rcx)
+	je .Lby_base
+place collect_hit_self
+	mov %fs:0, %rax
+.Lhash:
+	mov %rax, %r8
+	shr $6, %r8
+	imul %rdx, %r8
+	shr $48, %r8
+	and $LAST_ENTRY, %r8d
+	cmp %rax, TABLE_WHO(%rcx, %r8)
+	jne .Lcollided
+.Lfound:
+	mov TABLE_WHO + WHO_AREA(%rcx, %r8), %rdx
+	test %rdx, %rdx
+	jz .Lunknown
+	cmpl $0, AREA_BUSY(%rdx)
+	jne .Lrecursed
+	movl $1, AREA_BUSY(%rdx)
+.Lfire:
+	sub $8, %rsp
+	call collect_fire
+	add $8, %rsp
+	movl $0, AREA_BUSY(%rax)
+.Lleave:
+	ret
 
 /* Somebody else's entry. Nobody was ever behind one without an area. */
-collided:
+.Lcollided:
 	mov $N_ENTRIES, %r9d
-next:
+.Lnext:
 	cmpq $0, TABLE_WHO + WHO_AREA(%rcx, %r8)
-	je unknown
+	je .Lunknown
 	add $16, %r8d
 	and $LAST_ENTRY, %r8d
 	dec %r9d
-	jz unknown
+	jz .Lunknown
 	cmp %rax, TABLE_WHO(%rcx, %r8)
-	jne next
-	jmp found
+	jne .Lnext
+	jmp .Lfound
 
 /* Not all threads have a pointer to themselves, or this one has no memory. */
 place collect_hit_by_base
-by_base:
+.Lby_base:
 	rdfsbase %rax
-	jmp hash
+	jmp .Lhash
 
 /* Once in a thread's life, unless it finds no area. */
-unknown:
+.Lunknown:
 	cmpl $APART, (%rcx)
-	je leave
+	je .Lleave
 	rdfsbase %rax
 	push %rdi
 	push %rsi
@@ -83,9 +107,7 @@ unknown:
 	mov 16(%rsp), %rsi
 	call collect_new
 	test %rax, %rax
-	jz nobody
-	mov 32(%rsp), %rdi
-	mov %rdi, AREA_FRAME(%rax)
+	jz .Lnobody
 	movl $1, AREA_BUSY(%rax)
 	mov %rax, (%rsp)
 	mov $SYS_SIGPROCMASK, %eax
@@ -98,62 +120,16 @@ unknown:
 	add $24, %rsp
 	pop %rsi
 	pop %rdi
-	jmp fire
-
-	.p2align 4
-	.type collect_hit, @function
-/* rdi: frame, rsi: site */
-place collect_hit
-	mov (%rsi), %rcx
-	movabs $HASH, %rdx
-	mov PLAN_TABLE(%rcx), %rcx
-	cmpl $0, TABLE_SELF(%rcx)
-	je by_base
-place collect_hit_self
-	mov %fs:0, %rax
-hash:
-	mov %rax, %r8
-	shr $6, %r8
-	imul %rdx, %r8
-	shr $48, %r8
-	and $LAST_ENTRY, %r8d
-	cmp %rax, TABLE_WHO(%rcx, %r8)
-	jne collided
-found:
-	mov TABLE_WHO + WHO_AREA(%rcx, %r8), %rdx
-	test %rdx, %rdx
-	jz unknown
-	cmpl $0, AREA_BUSY(%rdx)
-	jne recursed
-	mov %rdi, AREA_FRAME(%rdx)
-	movl $1, AREA_BUSY(%rdx)
-fire:
-	sub $8, %rsp
-	call collect_fire
-	add $8, %rsp
-	movl $0, AREA_BUSY(%rax)
-
-/* -- It is done -- */
-
-place collect_hit_done
-	cmpl $0, AREA_DEFERRED(%rax)
-	jne deferred
-leave:
-	ret
-
-deferred:
-	mov %rax, %rdi
-	mov AREA_FRAME(%rax), %rsi
-	jmp native_leave
+	jmp .Lfire
 
 /* The area is busy: it stays so. */
-recursed:
+.Lrecursed:
 	mov %rsi, %rdi
 	mov %rdx, %rsi
 	jmp collect_recursed
 
 /* It has been counted, as one without an area. */
-nobody:
+.Lnobody:
 	mov $SYS_SIGPROCMASK, %eax
 	mov $SIG_SETMASK, %edi
 	lea 8(%rsp), %rsi
@@ -163,7 +139,5 @@ nobody:
 	add $40, %rsp
 	ret
 
-	.type collect_hit_end, @object
-place collect_hit_end
 	.size collect_hit, . - collect_hit
 	.section .note.GNU-stack, "", @progbits

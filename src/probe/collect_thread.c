@@ -222,12 +222,6 @@ static void give_back(const struct collect_plan *plan,
 static void forget_owner(struct collect_area *area)
 {
 	area->busy = 0;
-	area->deferred = 0;
-	area->frame = 0;
-	area->late = 0;
-	area->late_mask = 0;
-	area->blocked = 0;
-	area->held = 0;
 	area->next_token = 0;
 	area->n_tokens = 0;
 	zero(area->token, sizeof area->token);

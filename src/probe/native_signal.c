@@ -291,7 +291,6 @@ static void note_fired(const struct caught *c)
 	if (a->token[i].pc == 0)
 		a->n_tokens++;
 	a->token[i].pc = c->own;
-	a->token[i].rsp = gpr[X86_RSP];
 	a->token[i].state = native_state(gpr);
 }
 

@@ -317,10 +317,3 @@ void native_wake(uint64_t mask[2], const struct probe_frame *frame)
 	t->counted = t->masked = t->waits = 0;
 	native_drop(t);
 }
-
-/* Everything waits in native_wake() by now: there is nothing to leave. */
-void native_leave(struct collect_area *area, struct probe_frame *frame)
-{
-	(void)area;
-	(void)frame;
-}

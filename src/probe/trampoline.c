@@ -2,7 +2,7 @@
  *
  *	lea  -LOWER(%rsp), %rsp		below the red zone, no flag changes
  *	mov  %r.., ..(%rsp)		fifteen registers
- *	lahf; seto %al; mov %rax, ..	flags, unless nobody looks at them
+ *	lahf; seto %al; mov %rax, ..	flags
  *	...				rsp, pc
  *	mov  %rsp, %rbx; and $-16, %rsp
  *	call handler
@@ -74,7 +74,7 @@ static void save_flags(struct builder *b, struct trampoline_fire *f)
 		emit_plain(b->out, EMIT_LAHF);
 		emit_setcc_r(b->out, X86_CC_O, X86_RAX);
 		emit_mr(b->out, EMIT_MOV, 8, slot(FLAGS), X86_RAX);
-	} else if (how == TRAMPOLINE_ALL) {
+	} else {
 		emit_plain(b->out, EMIT_PUSHF);
 		f->dip[0] = offset_now(b);
 		emit_r(b->out, EMIT_POP, 8, X86_RAX);
@@ -91,7 +91,7 @@ static void restore_flags(struct builder *b, struct trampoline_fire *f)
 		emit_rm(b->out, EMIT_MOV, 8, X86_RAX, slot(FLAGS));
 		emit_ri(b->out, EMIT_ADD, 1, X86_RAX, 127);
 		emit_plain(b->out, EMIT_SAHF);
-	} else if (how == TRAMPOLINE_ALL) {
+	} else {
 		emit_m(b->out, EMIT_PUSH, 8, slot(FLAGS));
 		f->dip[1] = offset_now(b);
 		emit_plain(b->out, EMIT_POPF);
@@ -297,8 +297,6 @@ static uint64_t flags_of(const struct probe_frame *frame, unsigned how,
 
 	if (how == TRAMPOLINE_ALL)
 		return frame->flags;
-	if (how == TRAMPOLINE_DEAD)
-		return now;
 	return (now & ~(uint64_t)X86_FLAGS_STATUS) | status |
 	       (frame->flags & 1 ? X86_OF : 0);
 }

@@ -34,14 +34,13 @@
 struct probe_frame {
 	uint64_t gpr[16]; /* by hardware number */
 	uint64_t pc;	  /* of the instruction that is asked for */
-	uint64_t flags;	  /* RFLAGS, or lahf and seto: .how; nothing if dead */
+	uint64_t flags;	  /* RFLAGS, or lahf and seto: .how; */
 	uint64_t how;	  /* enum trampoline_flags */
 	uint64_t pad;
 };
 
 /* What is done about the flags. */
 enum trampoline_flags {
-	TRAMPOLINE_DEAD,   /* nothing: nobody looks at them */
 	TRAMPOLINE_STATUS, /* lahf, seto: cheap; DF is clear by the ABI */
 	TRAMPOLINE_ALL,	   /* pushf, cld, popf: where DF may be set */
 };

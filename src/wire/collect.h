@@ -274,18 +274,11 @@ struct collect_area {
 	uint64_t fs;
 	/* The thread is in a probe: signals wait (probe/native). */
 	uint32_t busy;
-	uint32_t deferred; /* a signal waits: its number; or 0 */
-	uint64_t frame;	   /* struct probe_frame, while busy */
-	uint64_t late;	   /* where the trampoline goes on, while deferred */
-	uint64_t late_mask;
-	uint8_t info[128]; /* siginfo of the deferred signal */
-	/* Signals of ours (SIGTRAP and the like) that the program believes to
-	 * have blocked, and those of them that came meanwhile. */
-	uint64_t blocked, held;
+	uint32_t zero;
 	/* Instructions whose probe has fired, but which a signal kept from
 	 * being executed: they do not fire again. 0: none. */
 	struct {
-		uint64_t pc, rsp;
+		uint64_t pc;
 		uint64_t state; /* of all registers: native_fired() */
 	} token[COLLECT_TOKENS];
 	uint32_t next_token;

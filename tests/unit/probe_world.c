@@ -182,7 +182,7 @@ void world_fire(const struct world *w, unsigned site, struct probe_frame *f)
 
 void world_hit(const struct world *w, unsigned site, uint64_t arg0)
 {
-	struct probe_frame f = {.how = TRAMPOLINE_DEAD};
+	struct probe_frame f = {.how = TRAMPOLINE_STATUS};
 
 	f.gpr[7] = arg0;
 	world_fire(w, site, &f);
