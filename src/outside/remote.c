@@ -54,10 +54,12 @@ int remote_memfd(struct door *d, int64_t *theirs, int *ours,
 	return got < 0 ? -1 : 0;
 }
 
+/* It is no part of the program's core file, which would have it all, touched or
+ * not. If the kernel does not know how, it is. */
 int remote_map(struct door *d, const struct remote_map *m, uint64_t *out,
 	       struct hark_err *err)
 {
-	int64_t at;
+	int64_t at, answer;
 
 	if (gate_call(&d->gate, &at, err, SYS_mmap, m->at, m->len,
 		      (uint64_t)m->prot, (uint64_t)m->flags, (uint64_t)m->fd,
@@ -72,7 +74,8 @@ int remote_map(struct door *d, const struct remote_map *m, uint64_t *out,
 					       "limited? ulimit -v)"
 					     : "");
 	*out = (uint64_t)at;
-	return 0;
+	return gate_call(&d->gate, &answer, err, SYS_madvise, (uint64_t)at,
+			 m->len, MADV_DONTDUMP, 0, 0, 0);
 }
 
 int remote_unmap(struct door *d, uint64_t *at, uint64_t len,

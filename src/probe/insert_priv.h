@@ -109,9 +109,10 @@ int insert_share_bases(const struct insertion *i, struct door *d,
 		       struct hark_err *err);
 int insert_read_table(const struct insert_left *l, const struct door *d,
 		      struct hark_err *err);
-/* The area of thread k, by the table that was read; false: it never had one. */
-bool insert_find_area(const struct insert_left *l, const struct door *d, int k,
-		      struct collect_area *out);
+/* The area of thread k, by the table that was read, and where it is in the
+ * process; 0: it never had one. */
+uint64_t insert_find_area(const struct insert_left *l, const struct door *d,
+			  int k, struct collect_area *out);
 
 /* -- insert_record.c -- */
 

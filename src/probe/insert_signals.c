@@ -8,7 +8,7 @@
 #include "outside/blob.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
-#include "probe/native.h"
+#include "probe/native_priv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -85,10 +85,38 @@ static int set_mask(const struct door *d, int k, uint64_t mask,
 	return k == d->worker ? 0 : tracee_set_mask(t->tid, mask, err);
 }
 
+/* Which threads have blocked signals of ours goes to home. Of more than there
+ * is room for, nothing is known later: they have as many blocked as others. */
+static int note_blocked(const struct insertion *i, const struct door *d,
+			struct hark_err *err)
+{
+	static struct native_found found[NATIVE_FOUND];
+	uint64_t n = 0;
+
+	for (int k = 0; k < d->n_threads && n < NATIVE_FOUND; k++) {
+		const struct door_thread *t = &d->threads[k];
+
+		if ((t->mask & i->ours) == 0)
+			continue;
+		found[n].blocked = (uint32_t)(t->mask & i->ours);
+		found[n++].tid = (uint32_t)proc_inner_id(d->pid, t->tid);
+	}
+	if (n == 0)
+		return 0;
+	return remote_write(d, i->home + offsetof(struct native_home, found),
+			    found, n * sizeof *found, err) < 0
+		   ? -1
+		   : remote_write(
+			 d, i->home + offsetof(struct native_home, n_found), &n,
+			 sizeof n, err);
+}
+
 /* Signals of ours are never really blocked. */
 static int open_masks(const struct insertion *i, const struct door *d,
 		      struct hark_err *err)
 {
+	if (note_blocked(i, d, err) < 0)
+		return -1;
 	for (int k = 0; k < d->n_threads; k++)
 		if (set_mask(d, k, d->threads[k].mask & ~i->ours, err) < 0)
 			return -1;
@@ -149,24 +177,73 @@ static int close_frames(const struct insert_left *l, const struct door *d,
 	return 0;
 }
 
+/* What it had blocked when probes came, if it was never seen since. */
+static uint64_t found_blocked(const struct native_home *home,
+			      const struct door *d, int k)
+{
+	uint32_t tid;
+
+	if (home->n_found == 0 || home->n_found > NATIVE_FOUND)
+		return 0;
+	tid = (uint32_t)proc_inner_id(d->pid, d->threads[k].tid);
+	for (uint64_t n = 0; n < home->n_found; n++)
+		if (home->found[n].tid == tid)
+			return home->found[n].blocked;
+	return 0;
+}
+
+/* Signals that the program has blocked, and that came, are the kernel's to
+ * keep from now on. Some process has to send them as they were: this one. */
+static int send_again(struct door *d, int k, const struct collect_area *a,
+		      uint64_t area, uint64_t blocked, struct hark_err *err)
+{
+	uint64_t held = native_waiting_for(a) & blocked;
+	int64_t answer;
+
+	for (; held != 0; held &= held - 1) {
+		int sig = __builtin_ctzll(held) + 1;
+
+		if (gate_call(
+			&d->gate, &answer, err, SYS_rt_tgsigqueueinfo,
+			(uint64_t)proc_inner_id(d->pid, d->pid),
+			(uint64_t)proc_inner_id(d->pid, d->threads[k].tid),
+			(uint64_t)sig, area + native_siginfo_offset(sig), 0,
+			0) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int close_mask(const struct insert_left *l, struct door *d, int k,
+		      const struct native_home *home, struct hark_err *err)
+{
+	const struct door_thread *t = &d->threads[k];
+	uint64_t blocked = found_blocked(home, d, k) & l->record.ours;
+	struct collect_area a;
+	uint64_t area = insert_find_area(l, d, k, &a);
+
+	if (area != 0)
+		blocked |= native_blocked(&a, t->seen.rsp) & l->record.ours;
+	if (set_mask(d, k, t->mask | blocked, err) < 0)
+		return -1;
+	if (area == 0)
+		return 0;
+	return send_again(d, k, &a, area, blocked, err) < 0
+		   ? -1
+		   : close_frames(l, d, k, &a, err);
+}
+
 static int close_masks(const struct insert_left *l, struct door *d,
 		       struct hark_err *err)
 {
-	struct collect_area a;
+	static struct native_home home; /* large */
 
-	if (insert_read_table(l, d, err) < 0)
+	if (insert_read_table(l, d, err) < 0 ||
+	    remote_read(d, l->head.home, &home, sizeof home, err) < 0)
 		return -1;
-	for (int k = 0; k < d->n_threads; k++) {
-		const struct door_thread *t = &d->threads[k];
-		uint64_t blocked;
-
-		if (!insert_find_area(l, d, k, &a))
-			continue;
-		blocked = native_blocked(&a, t->seen.rsp) & l->record.ours;
-		if (set_mask(d, k, t->mask | blocked, err) < 0 ||
-		    close_frames(l, d, k, &a, err) < 0)
+	for (int k = 0; k < d->n_threads; k++)
+		if (close_mask(l, d, k, &home, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 

@@ -62,8 +62,8 @@ static const struct collect_who *find(uint64_t key)
 	return NULL;
 }
 
-bool insert_find_area(const struct insert_left *l, const struct door *d, int k,
-		      struct collect_area *out)
+uint64_t insert_find_area(const struct insert_left *l, const struct door *d,
+			  int k, struct collect_area *out)
 {
 	const struct door_thread *t = &d->threads[k];
 	uint64_t key = t->seen.fs_base;
@@ -72,7 +72,9 @@ bool insert_find_area(const struct insert_left *l, const struct door *d, int k,
 	if (table.has_shared != 0 && find(collect_shared_key(key)) != NULL)
 		key = collect_tid_key((uint32_t)proc_inner_id(d->pid, t->tid));
 	w = find(key);
-	return w != NULL &&
-	       w->area - l->head.board <= l->head.board_len - sizeof *out &&
-	       remote_read(d, w->area, out, sizeof *out, NULL) == 0;
+	if (w == NULL ||
+	    w->area - l->head.board > l->head.board_len - sizeof *out ||
+	    remote_read(d, w->area, out, sizeof *out, NULL) < 0)
+		return 0;
+	return w->area;
 }

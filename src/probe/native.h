@@ -23,7 +23,9 @@
  * to another stack, has blocked may be forgotten. Nor do new threads and
  * children inherit what is only believed to be blocked; one that is sent to
  * the process waits in the thread that it came to, though another one waits
- * for it (sigwait); and signalfd does not show those that wait.
+ * for it (sigwait); signalfd does not show those that wait; and one that is
+ * blocked, sent by kill() all the same, and whose handler has no SA_RESTART,
+ * interrupts a system call.
  *
  * Where things are: `home` begins at the first page behind the image, so that
  * code of the image finds it without data. There are NATIVE_HOME_SIZE bytes,
@@ -39,7 +41,7 @@
 /* What is in native.S: the compiler is to reach it directly. */
 #pragma GCC visibility push(hidden)
 
-enum { NATIVE_HOME_SIZE = 4 * 4096 };
+enum { NATIVE_HOME_SIZE = 12 * 4096 };
 struct collect_home *native_home(void);
 
 /* In the image: hark installs it for each signal of home->ours and each one
@@ -81,6 +83,11 @@ uint64_t native_blocked(const struct collect_area *area, uint64_t rsp);
  * the mask is that it will return to; false: there are no more. */
 bool native_blocked_by_frame(const struct collect_area *area, uint64_t rsp,
 			     unsigned k, uint64_t *at, uint64_t *blocked);
+
+/* Signals of ours that wait for a thread because the program has blocked them,
+ * and where in the area the siginfo of one is. */
+uint64_t native_waiting_for(const struct collect_area *area);
+uint64_t native_siginfo_offset(int sig);
 
 /* Memory of the program's that may not be there. */
 bool native_read(const void *from, void *out, uint32_t len);

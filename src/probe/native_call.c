@@ -285,7 +285,7 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 /* Handlers may have ended since the thread was seen last. */
 static void settle(const struct probe_frame *frame)
 {
-	struct native_thread *t = native_find();
+	struct native_thread *t = native_find_or_found();
 
 	if (!t || t->n_entered == 0 || native_is_guest())
 		return;

@@ -124,7 +124,13 @@ _Static_assert(sizeof(struct native_thread) <=
 		   sizeof(((struct collect_area *)0)->native),
 	       "layout");
 
-enum { NATIVE_SPARE = 8, NATIVE_RETRIED = 16 };
+enum { NATIVE_SPARE = 8, NATIVE_RETRIED = 16, NATIVE_FOUND = 4096 };
+
+/* A thread that had blocked signals of ours when probes came. */
+struct native_found {
+	uint32_t tid; /* 0: its own state has it by now */
+	uint32_t blocked;
+};
 
 struct native_home {
 	struct collect_home known;
@@ -135,9 +141,13 @@ struct native_home {
 	/* Illegal instructions that were tried again, by thread. */
 	uint64_t retried[NATIVE_RETRIED];
 	struct native_thread spare[NATIVE_SPARE];
+	/* Written by hark, before the masks are opened. */
+	uint64_t n_found;
+	struct native_found found[NATIVE_FOUND];
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
-_Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE, "layout");
+/* Behind it hark keeps something for itself. */
+_Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE - 64, "layout");
 
 /* -- native_thread.c -- */
 
@@ -151,8 +161,10 @@ bool native_is_guest(void);
 struct native_thread *native_find(void);
 /* Or a spare one, or NULL. */
 struct native_thread *native_find_or_spare(void);
-/* Or made, in an area. Not in a signal handler. */
+/* Or made, in an area. Not if the image was interrupted. */
 struct native_thread *native_make(void);
+/* Made only if there is something to remember of it already. Likewise. */
+struct native_thread *native_find_or_found(void);
 /* Not needed any longer, if it is a spare one. */
 void native_drop(struct native_thread *t);
 

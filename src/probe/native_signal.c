@@ -400,7 +400,7 @@ static void note_entered(const struct caught *c, uint64_t mask)
 
 	if (native_is_guest())
 		return;
-	t = native_find();
+	t = native_find_or_found();
 	if (!t && set != 0)
 		t = native_make();
 	if (t && t->fs == 0)
@@ -422,7 +422,7 @@ static struct native_go enter(struct caught *c, const struct collect_action *a)
 /* What a handler has blocked that has ended meanwhile is sent again. */
 static struct native_thread *find_settled(const struct caught *c)
 {
-	struct native_thread *t = native_find();
+	struct native_thread *t = native_find_or_found();
 
 	if (!t || t->n_entered == 0 || native_is_guest())
 		return t;

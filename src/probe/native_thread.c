@@ -46,6 +46,7 @@ static void be_own(struct native_home *home)
 		return;
 	if (home->pid != 0) {
 		home->waiting = 0;
+		home->n_found = 0;
 		for (unsigned i = 0; i < NATIVE_SPARE; i++)
 			home->spare[i] = (struct native_thread){0};
 	}
@@ -107,13 +108,47 @@ static struct native_thread *take_spare(uint64_t key)
 	return 0;
 }
 
+/* What was blocked when probes came; NULL: nothing, or it is known by now. */
+static struct native_found *found_here(void)
+{
+	struct native_home *home = native_home_all();
+	uint64_t n = home->n_found;
+	uint32_t tid;
+
+	if (n == 0 || n > NATIVE_FOUND)
+		return 0;
+	tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+	for (uint64_t i = 0; i < n; i++)
+		if (home->found[i].tid == tid)
+			return &home->found[i];
+	return 0;
+}
+
+static struct native_thread *with_found(struct native_thread *t)
+{
+	struct native_found *f = t ? found_here() : 0;
+
+	if (f) {
+		t->blocked |= f->blocked;
+		f->tid = 0;
+	}
+	return t;
+}
+
 /* A spare one goes first: it was taken when there was no area yet. */
 struct native_thread *native_find(void)
 {
 	uint64_t key = own_key();
 	struct native_thread *t = find_spare(spare_key(key));
 
-	return t ? t : find_area(key);
+	return t ? t : with_found(find_area(key));
+}
+
+struct native_thread *native_find_or_found(void)
+{
+	struct native_thread *t = native_find();
+
+	return t || !found_here() ? t : native_make();
 }
 
 struct native_thread *native_find_or_spare(void)
@@ -122,7 +157,15 @@ struct native_thread *native_find_or_spare(void)
 
 	be_own(native_home_all());
 	t = native_find();
-	return t ? t : take_spare(spare_key(own_key()));
+	if (t)
+		return t;
+	t = take_spare(spare_key(own_key()));
+	if (t) {
+		const struct native_found *f = found_here();
+
+		t->blocked = f ? f->blocked : 0;
+	}
+	return t;
 }
 
 /* -- The kernel -- */
@@ -216,7 +259,7 @@ struct native_thread *native_make(void)
 		absorb((void *)a->native, spare);
 		native_set_mask(old);
 	}
-	return (void *)a->native;
+	return with_found((void *)a->native);
 }
 
 /* -- What waits -- */
@@ -248,6 +291,18 @@ static unsigned held_index(int sig)
 	while (i < NATIVE_HELD - 1 && kinds[i] != sig)
 		i++;
 	return i;
+}
+
+uint64_t native_waiting_for(const struct collect_area *area)
+{
+	return ((const struct native_thread *)area->native)->held;
+}
+
+uint64_t native_siginfo_offset(int sig)
+{
+	return offsetof(struct collect_area, native) +
+	       offsetof(struct native_thread, held_info) +
+	       held_index(sig) * sizeof(struct native_info);
 }
 
 const struct native_info *native_held(const struct native_thread *t, int sig)

@@ -24,7 +24,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 3 };
+enum { COLLECT_VERSION = 4 };
 
 /* n things at an offset of the plan. */
 struct collect_span {

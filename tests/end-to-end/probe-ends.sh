@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 31
+plan 32
 
 build exact
 build crash
@@ -73,9 +73,11 @@ unharmed "the program does not mind"
 # SIGINT ends hark, not the program that it came to; what it has is shown.
 begin ./exact jump 2 end
 rm -f shown
-"$HARK" probe -o shown -s script.d -p "$pid" >/dev/null 2>errors </dev/null &
+{ echo 'BEGIN { printf("here\n"); }' && cat script.d; } >here.d
+"$HARK" probe -o shown -s here.d -p "$pid" >/dev/null 2>errors </dev/null &
 hark=$!
-sleep 0.5
+wait_for here shown || note "hark did not come: $(head -n 3 errors)"
+sleep 0.1
 kill -INT $hark
 reap $hark
 is "SIGINT: hark ends well" "$status" 0
@@ -124,7 +126,12 @@ is "ring: accounts" "$(check accounts errors)" right
 
 # -- The program crashes --
 
+# blocks: of its core file.
+blocks() { find . -name 'core*' -printf '%b\n' | head -n 1; }
 ulimit -c unlimited
+rm -f core*
+{ ./crash diary segv; } >/dev/null 2>&1
+usual=$(blocks)
 rm -f core*
 probe "$COUNT
 pid\$target:a.out:crash:entry, pid\$target:a.out:crash:2 { @ = count(); }" \
@@ -137,9 +144,12 @@ if [ -n "$core" ]; then
 		"$(gdb -nx -batch -ex 'p/x $pc == (unsigned long)&crash_here' \
 			./crash "$core" 2>/dev/null | grep '^\$')" '$1 = 0x1'
 	is "crashed: one core" "$(find . -name 'core*' | wc -l)" 1
+	ok "crashed: of $(blocks) blocks, not much more than $usual" \
+		[ "$(blocks)" -lt $((usual + 16384)) ] # changed code is in it
 else
 	skip "crashed: the core has the program's own pc" "cores go elsewhere"
 	skip "crashed: one core" "cores go elsewhere"
+	skip "crashed: its size" "cores go elsewhere"
 fi
 ulimit -c 0
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# hark probe comes to threads that have blocked the very signals that it needs:
+# they are told what they believe, while it is there and afterwards; and a
+# signal that came meanwhile is neither lost nor let through.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/probe.bash"
+
+plan 20
+
+build masks
+
+mkfifo orders
+./masks <orders >said &
+guest=$!
+exec 7>orders
+wait_for ready said || exit 1
+
+# told WORD THREAD: the guest's answer.
+told() {
+	local had
+	had=$(wc -l <said)
+	echo "$1 $2" >&7
+	await more "$had" || note "no answer to $1"
+	tail -n 1 said | sed 's/.*: //'
+}
+more() { [ "$(wc -l <said)" -gt "$1" ]; }
+
+come() {
+	rm -f shown
+	"$HARK" probe -q -o shown -n 'BEGIN { printf("here\n"); }
+pid$target:a.out:hot:entry { @n[tid] = count(); }
+END { printa("%@d\n", @n); }' -p $guest 2>errors </dev/null &
+	hark=$!
+	wait_for here shown || note "hark did not come: $(head -n 3 errors)"
+}
+go() {
+	kill -INT $hark
+	wait $hark
+	is "$1: hark leaves" $? 0
+}
+
+# SIGILL 4, SIGTRAP 5, SIGUSR1 10, SIGSEGV 11
+BLOCKED=618
+TRAP=10
+
+# -- Nobody does anything meanwhile --
+
+come
+go "unseen"
+for t in 0 1; do
+	is "unseen: thread $t has blocked what it had" "$(told kernel $t)" $BLOCKED
+done
+is "unseen: thread 2 has blocked nothing" "$(told kernel 2)" 0
+
+# -- They look; thread 0 hits, too --
+
+come
+told hit 0 >/dev/null
+for t in 0 1; do
+	is "seen: thread $t believes to have blocked it" "$(told look $t)" ${BLOCKED}00000000
+done
+is "seen: thread 2 believes to have blocked nothing" "$(told look 2)" 0
+go "seen"
+is "seen: hits are counted" "$(grep -x 1000 shown)" 1000
+for t in 0 1; do
+	is "seen: thread $t has blocked what it had" "$(told kernel $t)" $BLOCKED
+done
+
+# -- A signal comes meanwhile --
+
+come
+told hit 0 >/dev/null
+for t in 0 1; do
+	told send $t >/dev/null
+	is "sent: it is pending in thread $t" "$(told look $t)" \
+		${BLOCKED}000000$TRAP
+done
+go "sent"
+for t in 0 1; do
+	is "sent: it is pending in thread $t still" "$(told look $t)" \
+		${BLOCKED}000000$TRAP
+	is "sent: thread $t gets it, once" "$(told open $t)" $((t + 1))
+	is "sent: nothing is left of it" "$(told look $t)" 0
+done
+
+exec 7>&-
+wait $guest
