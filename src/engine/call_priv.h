@@ -5,7 +5,8 @@
 #ifndef ENGINE_CALL_PRIV_H
 #define ENGINE_CALL_PRIV_H
 
-#include "engine/sigframe.h"
+#include "engine/engine.h"
+#include "inside/sigframe.h"
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 

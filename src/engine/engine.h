@@ -15,6 +15,7 @@
 #define ENGINE_ENGINE_H
 
 #include "engine/vcpu.h"
+#include "inside/gregs.h"
 #include "wire/channel.h"
 #include "wire/run.h"
 #include "wire/stay.h"
@@ -39,34 +40,6 @@ enum engine_place engine_place(const struct vcpu *v, uint64_t rip);
  * (For a system call: it returns ENGINE_ABORTED.) */
 uint64_t engine_redo(uint64_t rip);
 uint64_t engine_guard_exit(void);
-
-/* Registers as a signal frame holds them, in the order of gregs. */
-enum {
-	GREG_R8,
-	GREG_R9,
-	GREG_R10,
-	GREG_R11,
-	GREG_R12,
-	GREG_R13,
-	GREG_R14,
-	GREG_R15,
-	GREG_RDI,
-	GREG_RSI,
-	GREG_RBP,
-	GREG_RBX,
-	GREG_RDX,
-	GREG_RAX,
-	GREG_RCX,
-	GREG_RSP,
-	GREG_RIP,
-	GREG_EFL,
-	GREG_CSGSFS,
-	GREG_ERR,
-	GREG_TRAPNO,
-	GREG_OLDMASK,
-	GREG_CR2,
-	GREG_MAX
-};
 
 /* Turns the machine's registers of a thread caught AT_CACHE into the
  * program's own: gregs is changed in place, rip included. 0, or -1: rip is in

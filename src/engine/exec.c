@@ -13,7 +13,7 @@
 #include "engine/signal_priv.h"
 #include "inside/sys.h"
 
-enum { NR_EXECVE = 59, SET_SIZE = 8, SLICE_NS = 20000000, LATER_NS = 1000000 };
+enum { NR_EXECVE = 59, SLICE_NS = 20000000, LATER_NS = 1000000 };
 
 /* -- Asking ---------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ static void give_back_sent(struct vcpu *v)
 
 static void expose(struct vcpu *v)
 {
-	native_sync(SIG_BLOCK_, v->mask & SIG_SYNC);
+	native_sync(MASK_BLOCK, v->mask & SIG_SYNC);
 	sighand_expose(v->sighand, 1);
 	give_back_sent(v);
 }
@@ -138,7 +138,7 @@ static void expose(struct vcpu *v)
 static void hide(struct vcpu *v)
 {
 	sighand_expose(v->sighand, 0);
-	native_sync(SIG_UNBLOCK_, SIG_SYNC);
+	native_sync(MASK_UNBLOCK, SIG_SYNC);
 }
 
 /* Filters cannot be taken back: not for a file that is not there. */

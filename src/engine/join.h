@@ -2,7 +2,8 @@
 #ifndef ENGINE_JOIN_H
 #define ENGINE_JOIN_H
 
-#include "engine/sigframe.h"
+#include "engine/engine.h"
+#include "inside/sigframe.h"
 
 /* -- join.c: in -- */
 

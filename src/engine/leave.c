@@ -23,7 +23,7 @@
 #include "engine/signal_priv.h"
 #include "inside/sys.h"
 
-enum { TRACEME = 0, ATTACH = 16, SEIZE = 0x4206, SET_SIZE = 8 };
+enum { TRACEME = 0, ATTACH = 16, SEIZE = 0x4206 };
 enum { NR_NANOSLEEP = 35, NR_VM_READV = 310, NR_VM_WRITEV = 311 };
 enum { NR_KILL = 62, NR_SIGTIMEDWAIT = 128, NR_TKILL = 200 };
 enum { CODE_QUEUE = -1, TRIES = 500, MOMENTS = 10 };
@@ -46,8 +46,8 @@ static void wait_a_moment(void)
 
 static void native_mask(uint64_t mask)
 {
-	sys_call(SYS_NR_RT_SIGPROCMASK, SIG_SETMASK_, (uint64_t)&mask, 0,
-		 SET_SIZE, 0, 0);
+	sys_call(SYS_NR_RT_SIGPROCMASK, MASK_SET, (uint64_t)&mask, 0, SET_SIZE,
+		 0, 0);
 }
 
 static uint64_t secret(const struct engine *e)

@@ -28,7 +28,7 @@
 #include "engine/tape.h"
 #include "inside/sys.h"
 
-enum { SET_SIZE = 8, NR_RESTART = 219, RESTART_BLOCK = 516, CODE_QUEUE = -1 };
+enum { NR_RESTART = 219, RESTART_BLOCK = 516, CODE_QUEUE = -1 };
 
 /* home.S: natively on. */
 _Noreturn void park_home(const struct wire_park *p, uint64_t gs);
@@ -43,8 +43,8 @@ int park_is_asked(const struct vcpu *v, const struct sig_info *info)
 
 static void native_mask(uint64_t mask)
 {
-	sys_call(SYS_NR_RT_SIGPROCMASK, SIG_SETMASK_, (uint64_t)&mask, 0,
-		 SET_SIZE, 0, 0);
+	sys_call(SYS_NR_RT_SIGPROCMASK, MASK_SET, (uint64_t)&mask, 0, SET_SIZE,
+		 0, 0);
 }
 
 /* -- What it goes home with ------------------------------------------------ */

@@ -58,13 +58,6 @@ static void find_piece(const struct block *b, unsigned off, struct place *out)
 	}
 }
 
-/* gregs have an order of their own. */
-static const uint8_t greg_of[16] = {
-    GREG_RAX, GREG_RCX, GREG_RDX, GREG_RBX, GREG_RSP, GREG_RBP,
-    GREG_RSI, GREG_RDI, GREG_R8,  GREG_R9,  GREG_R10, GREG_R11,
-    GREG_R12, GREG_R13, GREG_R14, GREG_R15,
-};
-
 /* rflags with the status flags as lahf and seto have put them into rax. */
 static uint64_t with_flags(uint64_t rflags, uint64_t rax)
 {
@@ -113,10 +106,10 @@ static void apply(const struct vcpu *v, const struct place *p, int64_t *gregs)
 	if (what & SIDE_RCX)
 		gregs[GREG_RCX] = (int64_t)v->spill[SPILL_RCX];
 	if (what & SIDE_REG)
-		gregs[greg_of[p->point.reg & 15]] =
+		gregs[greg_of(p->point.reg & 15)] =
 		    (int64_t)v->spill[SPILL_ANY];
 	if (what & SIDE_REG && p->point.reg >> 4)
-		gregs[greg_of[p->point.reg >> 4]] =
+		gregs[greg_of(p->point.reg >> 4)] =
 		    (int64_t)v->spill[SPILL_MORE];
 	if (what & SIDE_FLAGS)
 		restore_flags(v, gregs);
@@ -242,7 +235,7 @@ void engine_unbranch(struct vcpu *v)
 void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX])
 {
 	for (unsigned i = 0; i < 16; i++)
-		gregs[greg_of[i]] = (int64_t)v->gpr[i];
+		gregs[greg_of(i)] = (int64_t)v->gpr[i];
 	gregs[GREG_RIP] = (int64_t)v->pc;
 	gregs[GREG_EFL] = (int64_t)v->rflags;
 }
@@ -250,7 +243,7 @@ void engine_get_gregs(const struct vcpu *v, int64_t gregs[GREG_MAX])
 void engine_set_gregs(struct vcpu *v, const int64_t gregs[GREG_MAX])
 {
 	for (unsigned i = 0; i < 16; i++)
-		v->gpr[i] = (uint64_t)gregs[greg_of[i]];
+		v->gpr[i] = (uint64_t)gregs[greg_of(i)];
 	v->pc = (uint64_t)gregs[GREG_RIP];
 	v->rflags = (uint64_t)gregs[GREG_EFL];
 	v->exit_reason = EXIT_GO;

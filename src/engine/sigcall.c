@@ -11,7 +11,7 @@
 #include "inside/mem.h"
 #include "inside/sys.h"
 
-enum { SET_SIZE = 8, MIN_STACK = 2048 };
+enum { MIN_STACK = 2048 };
 enum {
 	NR_SUSPEND = 130,
 	NR_PSELECT = 270,
@@ -50,7 +50,7 @@ int64_t call_sigaction(struct vcpu *v, const struct call *c)
 	    (from != 0 && (SIG_BIT(sig) & SIG_UNBLOCKABLE)))
 		return -ERR_INVAL;
 	sighand_set(v->sighand, (int)sig, from != 0 ? &new : 0, &old);
-	if (from != 0 && new.handler == SIG_IGN_)
+	if (from != 0 && new.handler == SIG_IS_IGNORED)
 		sent_drop(v, SIG_BIT(sig));
 	return to != 0 && put(to, &old, sizeof old) < 0 ? -ERR_FAULT : 0;
 }
@@ -60,7 +60,7 @@ int64_t call_sigaction(struct vcpu *v, const struct call *c)
 static int64_t native_mask(struct vcpu *v, uint64_t mask)
 {
 	uint64_t native = mask & ~SIG_SYNC;
-	uint64_t args[6] = {SIG_SETMASK_, (uint64_t)&native, 0, SET_SIZE};
+	uint64_t args[6] = {MASK_SET, (uint64_t)&native, 0, SET_SIZE};
 
 	return engine_guest_call(v, SYS_NR_RT_SIGPROCMASK, args);
 }
@@ -71,11 +71,11 @@ static int64_t change_mask(struct vcpu *v, uint32_t how, uint64_t set)
 	int64_t answer;
 
 	set &= ~SIG_UNBLOCKABLE;
-	if (how == SIG_BLOCK_)
+	if (how == MASK_BLOCK)
 		mask |= set;
-	else if (how == SIG_UNBLOCK_)
+	else if (how == MASK_UNBLOCK)
 		mask &= ~set;
-	else if (how == SIG_SETMASK_)
+	else if (how == MASK_SET)
 		mask = set;
 	else
 		return -ERR_INVAL;

@@ -14,8 +14,6 @@
 extern const uint8_t engine_handler[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_restorer[] __attribute__((visibility("hidden")));
 
-enum { SET_SIZE = 8 };
-
 static int64_t native_action(int sig, const struct sig_action *new,
 			     struct sig_action *out)
 {
@@ -27,9 +25,9 @@ static int is_engines(const struct sig_action *a, int sig)
 {
 	uint64_t bit = SIG_BIT(sig);
 
-	if (a->handler == SIG_DFL_)
+	if (a->handler == SIG_IS_DEFAULT)
 		return (bit & SIG_CORE) != 0;
-	return a->handler != SIG_IGN_ || (bit & SIG_SYNC) != 0;
+	return a->handler != SIG_IS_IGNORED || (bit & SIG_SYNC) != 0;
 }
 
 /* SA_NODEFER: a fault in the handler of a fault must be seen; what else may
@@ -46,7 +44,7 @@ static void install(const struct sig_action *a, int sig)
 		    ACT_SIGINFO | ACT_ONSTACK | ACT_RESTORER | ACT_NODEFER;
 		native.flags |=
 		    a->flags & (ACT_RESTART | ACT_NOCLDSTOP | ACT_NOCLDWAIT);
-		if (a->handler == SIG_IGN_)
+		if (a->handler == SIG_IS_IGNORED)
 			native.flags |= ACT_RESTART;
 	}
 	native_action(sig, &native, 0);
@@ -102,7 +100,7 @@ void sighand_clear(struct sighand *s)
 	for (int sig = 1; sig <= SIG_MAX; sig++) {
 		struct sig_action *a = &s->action[sig - 1];
 
-		if (a->handler != SIG_IGN_)
+		if (a->handler != SIG_IS_IGNORED)
 			*a = (struct sig_action){0};
 		if (is_engines(a, sig))
 			install(a, sig);
@@ -126,8 +124,8 @@ struct sig_action sighand_use(struct sighand *s, int sig)
 
 	engine_lock(&s->lock);
 	a = *at;
-	if (a.handler > SIG_IGN_ && (a.flags & ACT_RESETHAND)) {
-		at->handler = SIG_DFL_;
+	if (a.handler > SIG_IS_IGNORED && (a.flags & ACT_RESETHAND)) {
+		at->handler = SIG_IS_DEFAULT;
 		install(at, sig);
 	}
 	engine_unlock(&s->lock);
@@ -152,7 +150,7 @@ void sighand_set(struct sighand *s, int sig, const struct sig_action *new,
 
 void sighand_default(int sig)
 {
-	struct sig_action native = {.handler = SIG_DFL_};
+	struct sig_action native = {.handler = SIG_IS_DEFAULT};
 
 	native_action(sig, &native, 0);
 }
@@ -169,7 +167,7 @@ void sighand_expose(struct sighand *s, int exposed)
 	for (int sig = 1; sig <= SIG_MAX; sig++) {
 		struct sig_action a = sighand_get(s, sig);
 
-		if (a.handler != SIG_IGN_ || !(SIG_BIT(sig) & SIG_SYNC))
+		if (a.handler != SIG_IS_IGNORED || !(SIG_BIT(sig) & SIG_SYNC))
 			continue;
 		if (exposed)
 			native_action(sig, &a, 0);

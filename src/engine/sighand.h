@@ -7,7 +7,8 @@
 #ifndef ENGINE_SIGHAND_H
 #define ENGINE_SIGHAND_H
 
-#include "engine/sigframe.h"
+#include "engine/engine.h"
+#include "inside/sigframe.h"
 
 struct sighand {
 	struct engine_lock lock;

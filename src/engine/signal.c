@@ -34,7 +34,7 @@
 #include "inside/sys.h"
 
 enum { RAX = 0, RCX = 1, R11 = 11 };
-enum { NR_RESTART = 219, SET_SIZE = 8, ANSWER_FAULT = -14, ANSWER_INTR = -4 };
+enum { NR_RESTART = 219, ANSWER_FAULT = -14, ANSWER_INTR = -4 };
 
 /* -- State -- */
 
@@ -170,7 +170,7 @@ static void end_process(struct caught *c, const struct sig_info *info)
 			 (void *)c->uc->context.fpstate,
 			 frame_fp_length((void *)c->uc->context.fpstate));
 	freeze_others(v);
-	native_mask(SIG_BLOCK_, SIG_BIT(sig));
+	native_mask(MASK_BLOCK, SIG_BIT(sig));
 	sighand_default(sig);
 	signal_give_back(v, info);
 	signal_get_state(v, c->uc->context.gregs);
@@ -187,8 +187,8 @@ static void take_default(struct caught *c, const struct sig_info *info)
 		return;
 	}
 	signal_give_back(c->v, info);
-	native_mask(SIG_UNBLOCK_, bit); /* now it happens */
-	native_mask(SIG_BLOCK_, bit);
+	native_mask(MASK_UNBLOCK, bit); /* now it happens */
+	native_mask(MASK_BLOCK, bit);
 	c->v->has_temp_mask = 0;
 	signal_go_on(c);
 }
@@ -231,7 +231,7 @@ static int deliver_forced(struct caught *c, const struct sig_info *info)
 
 	if (!(v->mask & SIG_BIT(info->signo)))
 		act = sighand_use(v->sighand, info->signo);
-	if (act.handler > SIG_IGN_) {
+	if (act.handler > SIG_IS_IGNORED) {
 		if (v->tape)
 			show_flags(v->engine);
 		return deliver_by(c, &act, info);
@@ -254,9 +254,9 @@ void signal_deliver(struct caught *c, const struct sig_info *info)
 {
 	struct sig_action act = sighand_use(c->v->sighand, info->signo);
 
-	if (act.handler == SIG_DFL_) {
+	if (act.handler == SIG_IS_DEFAULT) {
 		take_default(c, info);
-	} else if (act.handler == SIG_IGN_) {
+	} else if (act.handler == SIG_IS_IGNORED) {
 		c->v->has_temp_mask = 0;
 		signal_go_on(c);
 	} else if (deliver_by(c, &act, info) < 0) {
@@ -625,7 +625,7 @@ static void hold_sent(struct vcpu *v)
 	uint64_t mask = v->has_temp_mask ? v->temp_mask : v->mask;
 	struct sig_info info;
 
-	native_mask(SIG_SETMASK_, SIG_ALL & ~SIG_SYNC);
+	native_mask(MASK_SET, SIG_ALL & ~SIG_SYNC);
 	if (!(v->held & HELD_SIGNAL) && sent_take(v, ~mask, &info) != 0) {
 		memcpy(v->held_info, &info, sizeof info);
 		set_held(v, HELD_SIGNAL);
@@ -651,13 +651,13 @@ void signal_deliver_held(struct vcpu *v)
 	if (v->held & (HELD_SIGNAL | HELD_FREEZE))
 		engine_deliver_trap();
 	else
-		native_mask(SIG_SETMASK_, signal_native(v));
+		native_mask(MASK_SET, signal_native(v));
 }
 
 void signal_raise(struct vcpu *v, const void *info, int64_t trapno,
 		  int64_t error, int64_t cr2)
 {
-	native_mask(SIG_SETMASK_, SIG_ALL & ~SIG_SYNC);
+	native_mask(MASK_SET, SIG_ALL & ~SIG_SYNC);
 	give_back_held(v);
 	v->trapno = (uint64_t)trapno;
 	v->error = (uint64_t)error;
@@ -690,7 +690,7 @@ void signal_start(struct vcpu *v, uint64_t mask)
 	v->altstack.flags = stack.flags & STACK_AUTODISARM;
 	v->mask = mask & ~SIG_UNBLOCKABLE;
 	native_stack(v);
-	native_mask(SIG_SETMASK_, signal_native(v));
+	native_mask(MASK_SET, signal_native(v));
 }
 
 void signal_start_thread(struct vcpu *v, const struct vcpu *parent)
@@ -704,5 +704,5 @@ void signal_start_thread(struct vcpu *v, const struct vcpu *parent)
 void signal_open(struct vcpu *v)
 {
 	native_stack(v);
-	native_mask(SIG_SETMASK_, signal_native(v));
+	native_mask(MASK_SET, signal_native(v));
 }

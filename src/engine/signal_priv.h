@@ -2,7 +2,8 @@
 #ifndef ENGINE_SIGNAL_PRIV_H
 #define ENGINE_SIGNAL_PRIV_H
 
-#include "engine/sigframe.h"
+#include "engine/engine.h"
+#include "inside/sigframe.h"
 
 /* A thread in the engine's handler. */
 struct caught {

@@ -29,7 +29,6 @@ enum {
 	NR_VFORK = 58,
 	NR_CLONE3 = 435,
 	SIG_CHLD = 17,
-	SET_SIZE = 8,
 	PAGE = 4096,
 };
 #define CLONE_VM_	 0x100ull
@@ -219,8 +218,8 @@ static void count_all(struct engine *e)
 
 static void native_mask(uint64_t mask)
 {
-	sys_call(SYS_NR_RT_SIGPROCMASK, SIG_SETMASK_, (uint64_t)&mask, 0,
-		 SET_SIZE, 0, 0);
+	sys_call(SYS_NR_RT_SIGPROCMASK, MASK_SET, (uint64_t)&mask, 0, SET_SIZE,
+		 0, 0);
 }
 
 /* -1: a signal goes first. */

@@ -7,6 +7,7 @@
  *
  * C in the image is interrupted anywhere. Then the signal is kept, and
  * NATIVE_WAITING of home is not 0: whoever comes back from C looks there. */
+#include "inside/sigframe.h"
 #include "probe/native_priv.h"
 
 	.macro function name
@@ -92,9 +93,9 @@ function native_handler
 	syscall
 label native_handler_open
 	mov %r9, %rsp
-	mov NATIVE_FRAME_INFO(%rsp), %edi
-	lea NATIVE_FRAME_INFO(%rsp), %rsi
-	lea NATIVE_FRAME_UC(%rsp), %rdx
+	mov SIG_FRAME_INFO(%rsp), %edi
+	lea SIG_FRAME_INFO(%rsp), %rsi
+	lea SIG_FRAME_UC(%rsp), %rdx
 	xor %ecx, %ecx
 	xor %eax, %eax
 	jmp *%r8

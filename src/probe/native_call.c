@@ -116,7 +116,7 @@ static uint64_t call_action(const uint64_t *a, int64_t *answer)
 	int sig = (int)a[0];
 	struct collect_action new;
 
-	if (a[3] != SET_SIZE || sig < 1 || sig > SIG_LAST || sig == SIG_KILL ||
+	if (a[3] != SET_SIZE || sig < 1 || sig > SIG_MAX || sig == SIG_KILL ||
 	    sig == SIG_STOP)
 		return 0;
 	if (a[1] != 0) {

@@ -33,10 +33,10 @@ void native_settle(struct native_thread *t, uint64_t rsp)
 }
 
 /* Of deeper ones nothing is believed to be blocked. */
-void native_entered(struct native_thread *t, const struct native_frame *frame,
+void native_entered(struct native_thread *t, const struct sig_frame *frame,
 		    uint64_t set)
 {
-	const uint64_t *stack = frame->uc.stack; /* start, flags, size */
+	const struct sig_stack *stack = &frame->uc.stack;
 	uint64_t at = (uint64_t)frame;
 	struct native_entered *e;
 
@@ -44,7 +44,7 @@ void native_entered(struct native_thread *t, const struct native_frame *frame,
 		return;
 	e = &t->entered[t->n_entered++];
 	e->frame = at;
-	e->low = at - stack[0] < stack[2] ? stack[0] : 0;
+	e->low = at - stack->sp < stack->size ? stack->sp : 0;
 	e->before = e->after = (uint16_t)t->blocked;
 	t->blocked |= set;
 	e->start = (uint16_t)t->blocked;
@@ -106,7 +106,7 @@ bool native_blocked_by_frame(const struct collect_area *area, uint64_t rsp,
 
 	if (k >= t.n_entered)
 		return false;
-	*at = t.entered[k].frame + offsetof(struct native_frame, uc.mask);
+	*at = t.entered[k].frame + offsetof(struct sig_frame, uc.mask);
 	*blocked = t.entered[k].before;
 	return true;
 }
@@ -139,14 +139,14 @@ static bool can_write(uint64_t at, uint64_t len)
 static int64_t take_held(struct native_thread *t, uint64_t set, uint64_t info)
 {
 	int sig = __builtin_ctzll(set) + 1;
-	const struct native_info *held = native_held(t, sig);
+	const struct sig_info *held = native_held(t, sig);
 
 	t->held &= ~SIG_BIT(sig);
 	if (info == 0)
 		return sig;
 	if (!can_write(info, sizeof *held))
 		return -ERR_FAULT;
-	*(struct native_info *)info = *held;
+	*(struct sig_info *)info = *held;
 	return sig;
 }
 

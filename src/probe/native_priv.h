@@ -1,92 +1,17 @@
-/* probe/native_priv.h - what the parts of native share.
- *
- * Layouts of signal frames are those of x86-64 Linux, 64-bit code: a frame
- * lies at rsp when a handler starts. */
+/* probe/native_priv.h - what the parts of native share. */
 #ifndef PROBE_NATIVE_PRIV_H
 #define PROBE_NATIVE_PRIV_H
 
 /* In home: threads that have something to do before they leave the image. */
 #define NATIVE_WAITING 2096
-/* In a frame. */
-#define NATIVE_FRAME_UC	  8
-#define NATIVE_FRAME_INFO 312
 
 #ifndef __ASSEMBLER__
 
+#include "inside/sigframe.h"
 #include "probe/native.h"
 
-enum {
-	SIG_ILL = 4,
-	SIG_TRAP = 5,
-	SIG_BUS = 7,
-	SIG_FPE = 8,
-	SIG_KILL = 9,
-	SIG_SEGV = 11,
-	SIG_STOP = 19,
-	SIG_SYS = 31,
-	SIG_LAST = 64,
-};
-#define SIG_BIT(sig) (1ull << ((sig)-1))
-/* What the CPU itself raises. */
-#define SIG_SYNC                                                   \
-	(SIG_BIT(SIG_ILL) | SIG_BIT(SIG_TRAP) | SIG_BIT(SIG_BUS) | \
-	 SIG_BIT(SIG_FPE) | SIG_BIT(SIG_SEGV) | SIG_BIT(SIG_SYS))
-/* Default: a core file. QUIT ILL TRAP ABRT BUS FPE SEGV XCPU XFSZ SYS */
-#define SIG_CORE \
-	(SIG_SYNC | SIG_BIT(3) | SIG_BIT(6) | SIG_BIT(24) | SIG_BIT(25))
-#define SIG_ALL (~0ull)
-
-enum { SIG_IS_DEFAULT = 0, SIG_IS_IGNORED = 1 }; /* as a handler */
-enum { MASK_BLOCK, MASK_UNBLOCK, MASK_SET };
-enum { SET_SIZE = 8 };
-
-enum { CODE_TRACE = 2, CODE_PERF = 6, CODE_KERNEL = 0x80 };
-
-#define ACT_NOCLDSTOP 1ull
-#define ACT_NOCLDWAIT 2ull
-#define ACT_SIGINFO   4ull
-#define ACT_TAGBITS   0x800ull
-#define ACT_RESTORER  0x04000000ull
-#define ACT_ONSTACK   0x08000000ull
-#define ACT_RESTART   0x10000000ull
-#define ACT_NODEFER   0x40000000ull
-#define ACT_RESETHAND 0x80000000ull
-#define ACT_KNOWN                                                    \
-	(ACT_NOCLDSTOP | ACT_NOCLDWAIT | ACT_SIGINFO | ACT_TAGBITS | \
-	 ACT_RESTORER | ACT_ONSTACK | ACT_RESTART | ACT_NODEFER |    \
-	 ACT_RESETHAND)
-
-struct native_info {
-	int32_t signo, error, code, pad;
-	uint64_t addr;
-	uint8_t rest[104];
-};
-
-enum {
-	GREG_RSP = 15,
-	GREG_RIP = 16,
-	GREG_EFL = 17,
-	GREG_TRAPNO = 20,
-	GREG_MAX = 23
-};
-
-struct native_uc {
-	uint64_t flags, link;
-	uint64_t stack[3];
-	uint64_t gregs[GREG_MAX];
-	uint64_t fpstate, reserved[8];
-	uint64_t mask;
-};
-
-struct native_frame {
-	uint64_t pretcode; /* the handler returns to it */
-	struct native_uc uc;
-	struct native_info info;
-};
-_Static_assert(sizeof(struct native_info) == 128, "siginfo_t");
-_Static_assert(sizeof(struct native_uc) == 304, "struct ucontext");
-_Static_assert(offsetof(struct native_frame, uc) == NATIVE_FRAME_UC, "asm");
-_Static_assert(offsetof(struct native_frame, info) == NATIVE_FRAME_INFO, "asm");
+_Static_assert(sizeof(struct collect_action) == sizeof(struct sig_action),
+	       "struct kernel_sigaction");
 
 /* -- State of a thread -- */
 
@@ -95,7 +20,7 @@ enum { NATIVE_HELD = 5 }; /* kinds of signals of ours */
 /* A handler of the program's that runs: native_mask.c. Sets of signals of
  * ours, all of which are small numbers. */
 struct native_entered {
-	uint64_t frame; /* struct native_frame */
+	uint64_t frame; /* struct sig_frame */
 	uint64_t low;	/* where the alternate stack begins; 0: it is not */
 	uint16_t before, start, after;
 	uint16_t zero;
@@ -116,8 +41,8 @@ struct native_thread {
 	/* Signals of ours that the program believes to have blocked; those of
 	 * them that came meanwhile; those that are to be let through. */
 	uint64_t blocked, held, pass;
-	struct native_info info;
-	struct native_info held_info[NATIVE_HELD];
+	struct sig_info info;
+	struct sig_info held_info[NATIVE_HELD];
 	struct native_entered entered[NATIVE_ENTERED];
 };
 _Static_assert(sizeof(struct native_thread) <=
@@ -172,15 +97,15 @@ void native_drop(struct native_thread *t);
 void native_count(struct native_thread *t);
 /* The same; all is blocked, and was as old says. */
 void native_come_back(struct native_thread *t, uint64_t old);
-const struct native_info *native_held(const struct native_thread *t, int sig);
-void native_hold(struct native_thread *t, const struct native_info *info);
+const struct sig_info *native_held(const struct native_thread *t, int sig);
+void native_hold(struct native_thread *t, const struct sig_info *info);
 /* Now, in a signal handler: those that may come. */
 void native_send_held(struct native_thread *t);
 /* Held signals that may come now will. */
 void native_let_through(struct native_thread *t, uint64_t blocked);
 
 uint64_t native_set_mask(uint64_t mask); /* the one before */
-void native_send(const struct native_info *info);
+void native_send(const struct sig_info *info);
 int64_t native_set_action(int sig, const struct collect_action *new,
 			  uint64_t old);
 void native_lock(void);
@@ -196,7 +121,7 @@ void native_wake(uint64_t mask[2], const struct probe_frame *frame);
  * not blocked any longer. */
 void native_settle(struct native_thread *t, uint64_t rsp);
 /* A handler starts, and blocks these signals of ours. */
-void native_entered(struct native_thread *t, const struct native_frame *frame,
+void native_entered(struct native_thread *t, const struct sig_frame *frame,
 		    uint64_t set);
 /* .blocked is what the program has set it to. */
 void native_mask_is_set(struct native_thread *t);
@@ -213,7 +138,7 @@ uint64_t native_timedwait(const uint64_t *a, int64_t *answer);
 struct native_go {
 	uint64_t handler, mask;
 };
-struct native_go native_caught(struct native_frame *frame);
+struct native_go native_caught(struct sig_frame *frame);
 
 /* -- native_wait.c: 0, 1, as native_call() -- */
 

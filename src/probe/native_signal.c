@@ -29,7 +29,7 @@ PLACE native_handler_open[], native_handler_end[];
 PLACE native_read_bad[];
 
 struct caught {
-	struct native_frame *frame; /* borrowed: the kernel's */
+	struct sig_frame *frame; /* borrowed: the kernel's */
 	int sig;
 	bool is_sync;  /* the CPU raised it, at .pc */
 	uint64_t pc;   /* where it was caught */
@@ -40,13 +40,9 @@ struct caught {
 
 enum where { IN_PROGRAM, IN_TRAMPOLINE, IN_STUB, IN_ENTRY, IN_C };
 
-/* gregs by hardware number */
-static const uint8_t greg_of[16] = {13, 14, 12, 11, 15, 10, 9, 8,
-				    0,	1,  2,	3,  4,	5,  6, 7};
-
 static uint64_t *gregs(const struct caught *c)
 {
-	return c->frame->uc.gregs;
+	return (uint64_t *)c->frame->uc.context.gregs;
 }
 
 /* -- Traps -- */
@@ -182,13 +178,13 @@ static const struct trampoline *find_code(uint64_t pc, unsigned *offset)
 static void get_state(const struct caught *c, uint64_t gpr[16])
 {
 	for (unsigned r = 0; r < 16; r++)
-		gpr[r] = gregs(c)[greg_of[r]];
+		gpr[r] = gregs(c)[greg_of(r)];
 }
 
 static void set_state(const struct caught *c, const uint64_t gpr[16])
 {
 	for (unsigned r = 0; r < 16; r++)
-		gregs(c)[greg_of[r]] = gpr[r];
+		gregs(c)[greg_of(r)] = gpr[r];
 	gregs(c)[GREG_RIP] = c->own;
 }
 
@@ -215,7 +211,7 @@ static bool in_trampoline(struct caught *c)
 static void in_stub(struct caught *c)
 {
 	uint64_t gpr[16], flags = gregs(c)[GREG_EFL];
-	uint64_t base = gregs(c)[greg_of[X86_RBX]], ret;
+	uint64_t base = gregs(c)[GREG_RBX], ret;
 	const struct trampoline *t;
 	unsigned offset = 0;
 
@@ -238,17 +234,16 @@ static void in_stub(struct caught *c)
 static void in_entry(struct caught *c)
 {
 	uint64_t *g = gregs(c);
-	const struct native_frame *outer =
-	    (const struct native_frame *)g[greg_of[X86_R9]];
+	const struct sig_frame *outer = (const struct sig_frame *)g[GREG_R9];
 
-	c->own = g[greg_of[X86_R8]];
+	c->own = g[GREG_R8];
 	g[GREG_RIP] = c->own;
 	g[GREG_RSP] = (uint64_t)outer;
-	g[greg_of[X86_RDI]] = (uint32_t)outer->info.signo;
-	g[greg_of[X86_RSI]] = (uint64_t)&outer->info;
-	g[greg_of[X86_RDX]] = (uint64_t)&outer->uc;
-	g[greg_of[X86_RAX]] = 0;
-	g[greg_of[X86_RCX]] = 0;
+	g[GREG_RDI] = (uint32_t)outer->info.signo;
+	g[GREG_RSI] = (uint64_t)&outer->info;
+	g[GREG_RDX] = (uint64_t)&outer->uc;
+	g[GREG_RAX] = 0;
+	g[GREG_RCX] = 0;
 }
 
 static enum where find_out(struct caught *c)
@@ -490,12 +485,12 @@ static bool is_half_step(const struct caught *c)
 	       (unsigned)t->moved_at[t->n - 1] + t->moved[t->n - 1].len;
 }
 
-struct native_go native_caught(struct native_frame *frame)
+struct native_go native_caught(struct sig_frame *frame)
 {
 	struct caught c = {.frame = frame,
 			   .sig = frame->info.signo,
-			   .pc = frame->uc.gregs[GREG_RIP],
-			   .own = frame->uc.gregs[GREG_RIP],
+			   .pc = (uint64_t)frame->uc.context.gregs[GREG_RIP],
+			   .own = (uint64_t)frame->uc.context.gregs[GREG_RIP],
 			   .back = frame->uc.mask & ~native_home()->ours};
 	enum where where;
 

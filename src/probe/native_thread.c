@@ -179,7 +179,7 @@ uint64_t native_set_mask(uint64_t mask)
 	return old;
 }
 
-void native_send(const struct native_info *info)
+void native_send(const struct sig_info *info)
 {
 	sys_call(SYS_NR_RT_TGSIGQUEUEINFO, pid_now(),
 		 (uint64_t)sys_call3(SYS_NR_GETTID, 0, 0, 0),
@@ -302,15 +302,15 @@ uint64_t native_siginfo_offset(int sig)
 {
 	return offsetof(struct collect_area, native) +
 	       offsetof(struct native_thread, held_info) +
-	       held_index(sig) * sizeof(struct native_info);
+	       held_index(sig) * sizeof(struct sig_info);
 }
 
-const struct native_info *native_held(const struct native_thread *t, int sig)
+const struct sig_info *native_held(const struct native_thread *t, int sig)
 {
 	return &t->held_info[held_index(sig)];
 }
 
-void native_hold(struct native_thread *t, const struct native_info *info)
+void native_hold(struct native_thread *t, const struct sig_info *info)
 {
 	if (t->held & SIG_BIT(info->signo))
 		return;

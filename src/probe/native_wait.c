@@ -124,7 +124,7 @@ static uint64_t ignored(const struct native_home *home)
 {
 	uint64_t set = 0;
 
-	for (int sig = 1; sig <= SIG_LAST; sig++)
+	for (int sig = 1; sig <= SIG_MAX; sig++)
 		if (home->known.ours & SIG_BIT(sig) &&
 		    home->known.program[sig].handler == SIG_IS_IGNORED)
 			set |= SIG_BIT(sig);

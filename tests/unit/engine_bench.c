@@ -28,13 +28,6 @@ extern const uint8_t step_enter_iret[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_end[] __attribute__((visibility("hidden")));
 
-/* ORDER of gregs */
-static const uint8_t greg_of[16] = {
-    GREG_RAX, GREG_RCX, GREG_RDX, GREG_RBX, GREG_RSP, GREG_RBP,
-    GREG_RSI, GREG_RDI, GREG_R8,  GREG_R9,  GREG_R10, GREG_R11,
-    GREG_R12, GREG_R13, GREG_R14, GREG_R15,
-};
-
 uint64_t bench_random(uint64_t *seed)
 {
 	uint64_t z = *seed += 0x9e3779b97f4a7c15;
@@ -194,7 +187,7 @@ static struct bench_state state_of(const int64_t *g)
 					 ~(uint64_t)(TF | RF)};
 
 	for (unsigned i = 0; i < 16; i++)
-		s.gpr[i] = (uint64_t)g[greg_of[i]];
+		s.gpr[i] = (uint64_t)g[greg_of(i)];
 	return s;
 }
 
@@ -258,7 +251,7 @@ static void native_enter(mcontext_t *m)
 	const struct bench_state *s = bench.start;
 
 	for (unsigned i = 0; i < 16; i++)
-		m->gregs[greg_of[i]] = (int64_t)s->gpr[i];
+		m->gregs[greg_of(i)] = (int64_t)s->gpr[i];
 	m->gregs[GREG_RIP] = (int64_t)s->pc;
 	m->gregs[GREG_EFL] = (int64_t)(s->flags | TF);
 	bench.run->at[0] = *s;
@@ -466,7 +459,7 @@ static void skip_leaving(mcontext_t *m)
 	struct vcpu *v = bench.v;
 
 	for (unsigned i = 0; i < 16; i++)
-		v->gpr[i] = (uint64_t)m->gregs[greg_of[i]];
+		v->gpr[i] = (uint64_t)m->gregs[greg_of(i)];
 	v->rflags = (uint64_t)m->gregs[GREG_EFL];
 	m->gregs[GREG_RIP] = (int64_t)engine_resume_rip();
 	m->gregs[GREG_RSP] = (int64_t)v->stack;
@@ -478,7 +471,7 @@ static void skip_entering(mcontext_t *m)
 	const struct vcpu *v = bench.v;
 
 	for (unsigned i = 0; i < 16; i++)
-		m->gregs[greg_of[i]] = (int64_t)v->gpr[i];
+		m->gregs[greg_of(i)] = (int64_t)v->gpr[i];
 	m->gregs[GREG_EFL] = (int64_t)v->rflags;
 	m->gregs[GREG_RIP] = (int64_t)v->enter;
 	bench.last = v->enter;

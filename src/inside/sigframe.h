@@ -1,13 +1,20 @@
-/* engine/sigframe.h - what the kernel puts on a stack to deliver a signal.
+/* inside/sigframe.h - what the kernel puts on a stack to deliver a signal.
  *
  * Layouts of x86-64 Linux, 64-bit code. A frame lies at rsp when a handler
  * starts; the extended registers lie above it, 64-aligned, behind .fpstate.
+ * The words of sigaction, sigprocmask and sigaltstack are here, too.
  *
- * Pure layouts. */
-#ifndef ENGINE_SIGFRAME_H
-#define ENGINE_SIGFRAME_H
+ * Pure layouts: whoever handles the program's signals has this one description
+ * of them, and assembler its offsets. */
+#ifndef INSIDE_SIGFRAME_H
+#define INSIDE_SIGFRAME_H
 
-#include "engine/engine.h"
+#define SIG_FRAME_UC   8
+#define SIG_FRAME_INFO 312
+
+#ifndef __ASSEMBLER__
+
+#include "inside/gregs.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +32,7 @@ enum {
 };
 
 #define SIG_BIT(sig) (1ull << ((sig)-1))
-/* What the CPU itself raises: never blocked natively (vcpu.h, V3). */
+/* What the CPU itself raises. */
 #define SIG_SYNC                                                   \
 	(SIG_BIT(SIG_ILL) | SIG_BIT(SIG_TRAP) | SIG_BIT(SIG_BUS) | \
 	 SIG_BIT(SIG_FPE) | SIG_BIT(SIG_SEGV) | SIG_BIT(SIG_SYS))
@@ -36,10 +43,10 @@ enum {
 #define SIG_CORE \
 	(SIG_SYNC | SIG_BIT(3) | SIG_BIT(6) | SIG_BIT(24) | SIG_BIT(25))
 
-enum { /* how a mask changes */ SIG_BLOCK_, SIG_UNBLOCK_, SIG_SETMASK_ };
+enum { MASK_BLOCK, MASK_UNBLOCK, MASK_SET }; /* how a mask changes */
+enum { SET_SIZE = 8 };			     /* bytes of a set of signals */
 
-#define SIG_DFL_ 0ull
-#define SIG_IGN_ 1ull
+enum { SIG_IS_DEFAULT = 0, SIG_IS_IGNORED = 1 }; /* as a handler */
 
 #define ACT_NOCLDSTOP 1ull
 #define ACT_NOCLDWAIT 2ull
@@ -60,7 +67,7 @@ struct sig_action {
 	uint64_t handler, flags, restorer, mask;
 };
 
-/* siginfo_t, as far as the engine looks at it. */
+/* siginfo_t, as far as anybody looks at it. */
 struct sig_info {
 	int32_t signo, error, code, pad;
 	union {
@@ -83,6 +90,7 @@ enum {
 	CODE_USER = 0,
 	CODE_KERNEL = 0x80,
 	CODE_TRACE = 2,		/* SIGTRAP: after one instruction */
+	CODE_PERF = 6,		/* SIGTRAP: a counter has overflowed */
 	CODE_USER_DISPATCH = 2, /* SIGSYS */
 	CODE_SECCOMP = 1,
 };
@@ -123,6 +131,8 @@ struct sig_frame {
 	struct sig_info info;
 };
 _Static_assert(sizeof(struct sig_frame) == 440, "struct rt_sigframe");
+_Static_assert(offsetof(struct sig_frame, uc) == SIG_FRAME_UC, "asm");
+_Static_assert(offsetof(struct sig_frame, info) == SIG_FRAME_INFO, "asm");
 
 /* The XSAVE image: FXSAVE area, with the kernel's own words at its end, and
  * the header behind it. */
@@ -154,4 +164,5 @@ static inline uint16_t greg_ss(const int64_t gregs[GREG_MAX])
 /* What sigreturn takes from a frame: AC OF DF TF SF ZF AF PF CF RF. */
 #define FLAG_RESTORED 0x50dd5ll
 
+#endif
 #endif
