@@ -12,18 +12,14 @@
  *
  * `hot` is called with the ordinals 0, 1, 2, ..., each once. */
 #include "guest.h"
+#include "probe_functions.h"
 #include <asm/prctl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
 
-__attribute__((noinline)) uint64_t hot(uint64_t n);
-__attribute__((noinline)) uint64_t hot(uint64_t n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return 2 * n + 1;
-}
+PLAIN(hot);
 
 enum { CALLS = 100, RAW_CALLS = 200000, RAW = 3 };
 

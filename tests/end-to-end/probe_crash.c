@@ -10,15 +10,11 @@
  *	segv	100,000 times, then it writes where nothing is (at crash_here)
  *	count	N times, then it says so */
 #include "guest.h"
+#include "probe_functions.h"
 #include <fcntl.h>
 #include <time.h>
 
-__attribute__((noinline)) uint64_t hot(uint64_t n);
-__attribute__((noinline)) uint64_t hot(uint64_t n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return 2 * n + 1;
-}
+PLAIN(hot);
 
 void crash(uint64_t n);
 

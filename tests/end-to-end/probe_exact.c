@@ -1,20 +1,17 @@
 /* tests/end-to-end/probe_exact.c - functions whose calls are known one by one.
  *
  *	probe_exact FUNCTION THREADS CALLS	each thread so many calls
- *	probe_exact FUNCTION THREADS FILE	until there is a file of that
- *name
+ *	probe_exact FUNCTION THREADS FILE	until there is such a file
  *
  * The n-th call of thread t (from 0) has the ordinal t * CALLS + n as its first
  * argument, so no two calls have the same. The result is 2 * ordinal + 1, and
  * is checked. At the end it says how often the function was called, and by
  * whom. The functions differ in the probe that their first instruction takes:
  *
- *	jump	five bytes long
  *	window	several instructions have to be moved
- *	trap	one byte, before a target of a branch; the bytes behind it are
- *		no distance to anything that is free
- *	plain	what the compiler makes of it */
+ *	jump, trap, plain	as probe_functions.h says */
 #include "guest.h"
+#include "probe_functions.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -22,15 +19,12 @@
 enum { THREADS_MAX = 64 };
 
 typedef uint64_t function(uint64_t ordinal);
-function jump, window, trap, plain;
+function window;
+
+BY_JUMP(jump);
 
 /* clang-format off */
 __asm__(".text\n"
-	".p2align 6\n"
-	".globl jump\n.type jump, @function\n"
-	"jump:	lea	1(%rdi,%rdi), %rax\n"
-	"	ret\n"
-	".size jump, .-jump\n"
 	".globl window\n.type window, @function\n"
 	"window: push	%rbx\n"
 	"	mov	%rdi, %rbx\n"
@@ -39,23 +33,11 @@ __asm__(".text\n"
 	"	inc	%rax\n"
 	"	pop	%rbx\n"
 	"	ret\n"
-	".size window, .-window\n"
-	".globl trap\n.type trap, @function\n"
-	"trap:	push	%rbx\n"
-	"1:	mov	$1, %eax\n"	/* a distance of 0x1b8 */
-	"	lea	(%rdi,%rdi), %rbx\n"
-	"	add	%rbx, %rax\n"
-	"	jz	1b\n"
-	"	pop	%rbx\n"
-	"	ret\n"
-	".size trap, .-trap\n");
+	".size window, .-window\n");
 /* clang-format on */
 
-__attribute__((noinline)) uint64_t plain(uint64_t ordinal)
-{
-	__asm__ volatile("" : "+r"(ordinal));
-	return 2 * ordinal + 1;
-}
+BY_TRAP(trap);
+PLAIN(plain);
 
 static function *call;
 static uint64_t calls;

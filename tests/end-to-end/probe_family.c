@@ -7,34 +7,15 @@
  * "hit" says what this process has called before it became another program;
  * "shared", how often children that borrow its memory (vfork) have. */
 #include "guest.h"
+#include "probe_functions.h"
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
 extern char **environ;
 
-__attribute__((noinline)) uint64_t hot(uint64_t n);
-__attribute__((noinline)) uint64_t hot(uint64_t n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return 2 * n + 1;
-}
-
-/* One byte, and a branch leads behind it: see probe_exact.c. */
-uint64_t trapped(uint64_t n);
-
-/* clang-format off */
-__asm__(".text\n"
-	".globl trapped\n.type trapped, @function\n"
-	"trapped: push	%rbx\n"
-	"1:	mov	$1, %eax\n"
-	"	lea	(%rdi,%rdi), %rbx\n"
-	"	add	%rbx, %rax\n"
-	"	jz	1b\n"
-	"	pop	%rbx\n"
-	"	ret\n"
-	".size trapped, .-trapped\n");
-/* clang-format on */
+PLAIN(hot);
+BY_TRAP(trapped);
 
 static int calls(int n)
 {

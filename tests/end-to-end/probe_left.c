@@ -11,6 +11,7 @@
  * there is a file `fork`, it has a child. */
 #include "guest.h"
 #include "probe/trampoline.h"
+#include "probe_functions.h"
 #include "wire/collect.h"
 #include <pthread.h>
 #include <signal.h>
@@ -19,25 +20,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-uint64_t hot(uint64_t), cold(uint64_t);
-
-/* clang-format off */
-__asm__(".text\n"
-	".p2align 6\n"
-	".globl hot\n.type hot, @function\n"
-	"hot:	lea	1(%rdi,%rdi), %rax\n"
-	"	ret\n"
-	".size hot, .-hot\n"
-	".globl cold\n.type cold, @function\n"
-	"cold:	push	%rbx\n"
-	"1:	mov	$1, %eax\n"
-	"	lea	(%rdi,%rdi), %rbx\n"
-	"	add	%rbx, %rax\n"
-	"	jz	1b\n"
-	"	pop	%rbx\n"
-	"	ret\n"
-	".size cold, .-cold\n");
-/* clang-format on */
+BY_JUMP(hot);
+BY_TRAP(cold);
 
 /* As sys/sdt.h writes it. */
 __attribute__((section(".probes"))) volatile unsigned short left_semaphore;

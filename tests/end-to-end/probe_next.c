@@ -8,6 +8,7 @@
  *					fork, instead of a second thread, or in
  *					N processes at once */
 #include "guest.h"
+#include "probe_functions.h"
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -16,12 +17,7 @@ extern char **environ;
 static char me[] = "./next", times[] = "100";
 static char *again[] = {me, times, NULL};
 
-__attribute__((noinline)) uint64_t hot(uint64_t n);
-__attribute__((noinline)) uint64_t hot(uint64_t n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return 2 * n + 1;
-}
+PLAIN(hot);
 
 static void call(uint64_t n)
 {

@@ -12,31 +12,13 @@
  *
  * Nothing may be written below a stack. */
 #include "guest.h"
+#include "probe_functions.h"
 #include <signal.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
 
-uint64_t trapped(uint64_t n);
-
-/* clang-format off */
-__asm__(".text\n"
-	".globl trapped\n.type trapped, @function\n"
-	"trapped: push	%rbx\n"
-	"1:	mov	$1, %eax\n"
-	"	lea	(%rdi,%rdi), %rbx\n"
-	"	add	%rbx, %rax\n"
-	"	jz	1b\n"
-	"	pop	%rbx\n"
-	"	ret\n"
-	".size trapped, .-trapped\n");
-/* clang-format on */
-
-__attribute__((noinline)) uint64_t jumped(uint64_t n);
-__attribute__((noinline)) uint64_t jumped(uint64_t n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return 2 * n + 1;
-}
+BY_TRAP(trapped);
+PLAIN(jumped);
 
 enum { N = 2000, GUARD = 16384, FILL = 0x5a };
 

@@ -13,6 +13,7 @@
  *	raw	all this by system calls of its own
  *	die	int3 while it is blocked is the end, by SIGTRAP */
 #include "guest.h"
+#include "probe_functions.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,23 +21,14 @@
 #include <sys/ucontext.h>
 #include <time.h>
 
-/* 2 * n + 1; see probe_exact.c about its first instruction. */
-uint64_t trapped(uint64_t n);
+BY_TRAP(trapped);
+
 uint64_t own_int3(uint64_t n);
 long raw_call(long nr, long a, long b, long c, long d);
 extern const char after_int3[];
 
 /* clang-format off */
 __asm__(".text\n"
-	".globl trapped\n.type trapped, @function\n"
-	"trapped: push	%rbx\n"
-	"1:	mov	$1, %eax\n"
-	"	lea	(%rdi,%rdi), %rbx\n"
-	"	add	%rbx, %rax\n"
-	"	jz	1b\n"
-	"	pop	%rbx\n"
-	"	ret\n"
-	".size trapped, .-trapped\n"
 	".globl own_int3\n.type own_int3, @function\n"
 	"own_int3: lea	1(%rdi,%rdi), %rax\n"
 	"	int3\n"
