@@ -4,8 +4,7 @@
 # its entries and returns; what it writes and how it ends must be the same.
 # GUEST=PATTERN runs some of them.
 . "$(dirname "$0")/../end-to-end/lib.sh"
-guest_sources=() # guests fills it
-guests insn_ sig_ thread_ proc_ code_
+. "$ROOT/tests/end-to-end/guests.bash"
 
 SCRIPT='pid$target:a.out::entry, pid$target:a.out::return { @ = count(); }'
 
@@ -23,34 +22,13 @@ differs() {
 	esac
 }
 
-# compare NAME PROGRAM
-compare() {
-	local ends
-
-	mapfile -t ends < <(both "$2" probe -q -o shown --force -n "$SCRIPT")
-	if ! tail -n 1 out.native | grep -Eq '^(ok|ok \(not on this .*\))$'; then
-		fail "$1" "natively, ${ends[0]}: $(head -n 5 out.native)"
-	elif [ "${ends[0]}" = "${ends[1]}" ] && cmp -s out.native out.run &&
-		cmp -s err.native err.run; then
-		pass "$1"
+# probed NAME PROGRAM
+probed() {
+	if differs "$1"; then
+		skip "$1" "it looks at its own code, memory or tracer"
 	else
-		fail "$1" "native ${ends[0]}, probed ${ends[1]}
-$(diff out.native out.run | head -n 10)
-$(diff err.native err.run | head -n 5)"
+		alike "$@" probe -q -o shown --force -n "$SCRIPT" && pass "$1"
 	fi
 }
 
-for f in "${guest_sources[@]}"; do
-	name=${f%.c*}
-	if differs "$name"; then
-		skip "$name" "it looks at its own code, memory or tracer"
-		continue
-	fi
-	case $f in
-	*.cc)
-		g++ -std=gnu++17 -O2 -pthread "$ROOT/tests/guests/$f" -o a.out
-		compare "$name" "$T/a.out"
-		;;
-	*) compare "$name" "$GUESTS/$name" ;;
-	esac
-done
+each_guest probed
