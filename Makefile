@@ -54,7 +54,7 @@ LIBS := -Wl,-Bstatic -lz -llzma -lzstd -lxxhash -liberty -Wl,-Bdynamic \
 	-pthread -ldl
 TEST_LIBS := -lcheck_pic -lsubunit -lZydis -lrt -lm \
 	-Wl,-Bstatic -ldw -lelf -lbz2 -Wl,-Bdynamic
-# tests/faults: HARK_FAIL=k makes the k-th of these calls of hark's own fail.
+# src/outside/faults.h: HARK_FAIL=k makes the k-th of these calls fail.
 WRAPPED := malloc calloc realloc reallocarray strdup strndup open openat mmap \
 	memfd_create fopen fdopen
 WRAP := $(WRAPPED:%=-Wl,--wrap=%)

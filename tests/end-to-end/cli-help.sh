@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Man pages and completion: made by tools/make-docs, read by what reads them.
+# Man pages and completion: made by tools/make-docs, read by what reads them; and
+# documents, which name nothing that is not there.
 # also: asan
 . "$(dirname "$0")/lib.sh"
 commands=$(hark help --list)
-plan $((39 + $(wc -w <<<"$commands")))
+plan $((41 + $(wc -w <<<"$commands")))
 
 ok "make-docs writes all" "$ROOT/tools/make-docs" "$HARK" docs
 is "one page a command, and one for hark" "$(cd docs && echo *.1)" \
@@ -24,6 +25,19 @@ like "and its options" "$page" '-p, --pid=PID'
 like "hyphens can be pasted" "$page" 'hark run --native --stats'
 like "hark(1) names the exit status" \
 	"$(mandoc -Tutf8 docs/hark.1 | sed 's/.\x08//g')" 'EXIT STATUS.*125'
+
+# -- Documents --
+
+documents() { (cd "$ROOT" && tools/check-docs "$@"); }
+ok "what the documents name is there" documents
+cat >bad.md <<'END'
+# One heading
+`src/probe/native*.c`, `sigframe.h`, src/probe/form, tests/end-to-end/NAME.sh,
+`make check`, [good](#one-heading), [good](bad.md)
+src/probe/nativ.c, `nowhere.c`, [bad](gone.md), [bad](#two-headings), `make tea`
+END
+is "what is not there is told" "$(documents "$T/bad.md" | sed 's/.*: //' | tr '\n' ';')" \
+	"there is no src/probe/nativ.c;there is no nowhere.c;the link to gone.md leads nowhere;the link to #two-headings leads nowhere;there is no make tea;"
 
 # -- bash --
 
