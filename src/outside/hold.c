@@ -5,8 +5,7 @@
  * static program has no loader), the program is held at its entry point. */
 #include "outside/hold.h"
 
-#include "image/modules.h"
-#include "image/symbols.h"
+#include "image/loader.h"
 #include "outside/tracee.h"
 
 #include <elf.h>
@@ -16,7 +15,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-enum { PATIENCE_S = 30, AUXV_MAX = 64, STATE_AT = 24 };
+enum { PATIENCE_S = 30, AUXV_MAX = 64 };
 
 /* A place where it stops. */
 struct brake {
@@ -63,20 +62,14 @@ static int entry_of(pid_t pid, uint64_t *out, struct hark_err *err)
 }
 
 /* The loader's function, and its state. */
-static void look_for_loader(struct holding *h, struct modules *all)
+static void look_for_loader(struct holding *h, const struct modules *all)
 {
-	for (size_t i = 0; i < modules_count(all); i++) {
-		const struct module *m = modules_get(all, i);
-		struct symbol s;
+	struct loader l;
 
-		if (m->kind != MODULE_SO || m->file == NULL ||
-		    symbols_named(m->file, "_dl_debug_state", &s, NULL) < 0)
-			continue;
-		h->loader.at = s.addr + m->bias;
-		if (symbols_named(m->file, "_r_debug", &s, NULL) == 0)
-			h->state = s.addr + m->bias + STATE_AT;
+	if (!loader_find(all, &l))
 		return;
-	}
+	h->loader.at = l.function;
+	h->state = l.state;
 }
 
 static int find_places(struct holding *h, struct hark_err *err)

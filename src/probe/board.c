@@ -207,6 +207,37 @@ void board_wait(struct board *b, uint64_t timeout_ns)
 	b->bell = __atomic_load_n(&b->base->bell, __ATOMIC_SEQ_CST);
 }
 
+/* -- Libraries -- */
+
+bool board_loaded(const struct board *b, uint32_t *asked)
+{
+	const struct collect_loader *l = &b->base->loader;
+
+	*asked = __atomic_load_n(&l->asked, __ATOMIC_SEQ_CST);
+	return *asked != __atomic_load_n(&l->done, __ATOMIC_SEQ_CST);
+}
+
+static void say_done(struct collect_loader *l, uint32_t asked)
+{
+	__atomic_store_n(&l->done, asked, __ATOMIC_SEQ_CST);
+	sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&l->done, SYS_FUTEX_WAKE,
+		  INT32_MAX);
+}
+
+void board_loaded_done(struct board *b, uint32_t asked)
+{
+	__atomic_store_n(&b->base->loader.away, 0, __ATOMIC_SEQ_CST);
+	say_done(&b->base->loader, asked);
+}
+
+void board_leave(struct board *b)
+{
+	struct collect_loader *l = &b->base->loader;
+
+	__atomic_store_n(&l->away, 1, __ATOMIC_SEQ_CST);
+	say_done(l, __atomic_load_n(&l->asked, __ATOMIC_SEQ_CST));
+}
+
 /* -- Accounts -- */
 
 static void add_account(struct collect_account *to,

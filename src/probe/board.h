@@ -23,6 +23,12 @@ void board_close(struct board *b);
 struct collect_area *board_area(struct board *b);
 /* Sleeps until a ring is half full, or that long. */
 void board_wait(struct board *b, uint64_t timeout_ns);
+/* Has a thread changed the loader's list of libraries? It waits until hark says
+ * that it has seen to *asked; with a word that hark is there again. */
+bool board_loaded(const struct board *b, uint32_t *asked);
+void board_loaded_done(struct board *b, uint32_t asked);
+/* Nobody waits for hark any more. */
+void board_leave(struct board *b);
 /* A process has ended, as the target numbers them: its areas are free. */
 void board_gone(struct board *b, uint32_t pid);
 

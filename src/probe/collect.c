@@ -253,6 +253,8 @@ static void run_clauses(struct collect_work *w, struct collect_slot *slot)
 	const uint32_t *clauses = clauses_of(w, w->site);
 	enum machine_end worst = MACHINE_DONE;
 
+	if (w->site->kind == COLLECT_LOADER)
+		collect_tell_loaded(w);
 	if (slot->uses != 0)
 		look_at_arguments(w, slot->uses);
 	for (uint64_t i = 0; i < w->site->clauses.n; i++) {

@@ -47,6 +47,14 @@ struct collect_lock {
 
 struct collect_arrays; /* collect_array.c */
 
+/* Whoever has changed the loader's list takes a number, and waits until hark
+ * has seen to it. Atomic, all. */
+struct collect_loader {
+	uint32_t asked;
+	uint32_t done; /* a futex */
+	uint32_t away; /* hark does not answer: nobody waits */
+};
+
 enum collect_exec {
 	COLLECT_NO_EXEC,
 	COLLECT_EXEC_TAKEN, /* the thread is writing */
@@ -63,11 +71,12 @@ struct collect_board {
 	uint32_t bell, sleeping;
 	struct collect_lock arrays;
 	uint32_t ended; /* how many threads gave their area back */
+	struct collect_loader loader;
 	/* Somebody is about to execute another program: a futex. */
 	uint32_t exec; /* enum collect_exec */
 	uint32_t exec_pid, exec_tid;
 	uint32_t exec_missed; /* how many have not waited any longer */
-	uint8_t pad[4];
+	uint8_t pad[56];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 };
 
@@ -345,11 +354,16 @@ uint32_t collect_array_buckets(uint32_t size);
 bool collect_lock(struct collect_lock *l, uint32_t area);
 void collect_unlock(struct collect_lock *l);
 
+/* collect_loader.c: the thread waits, for a while, until hark knows. */
+void collect_tell_loaded(struct collect_work *w);
+
 /* collect_record.c: room for len bytes behind a record's head, or NULL. The
  * head is filled in and the record is there for hark with collect_put(). */
 uint8_t *collect_reserve(struct collect_work *w, uint32_t len);
 void collect_put(struct collect_work *w, enum collect_record_kind kind,
 		 uint32_t len);
+/* Wakes hark. */
+void collect_ring(struct collect_board *b);
 void collect_head(struct collect_work *w, struct collect_record *r,
 		  enum collect_record_kind kind, uint32_t len);
 /* A record that is whole already. */

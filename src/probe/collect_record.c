@@ -66,6 +66,14 @@ static void publish(struct collect_work *w, uint32_t size)
 	__atomic_store_n(&r->head, r->head + size, __ATOMIC_RELEASE);
 }
 
+void collect_ring(struct collect_board *b)
+{
+	__atomic_fetch_add(&b->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&b->sleeping, __ATOMIC_SEQ_CST) != 0)
+		sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&b->bell,
+			  SYS_FUTEX_WAKE, 1);
+}
+
 /* hark is told, once for each time it has emptied the ring. */
 static void ring_bell(struct collect_work *w)
 {
@@ -75,10 +83,7 @@ static void ring_bell(struct collect_work *w)
 	if (r->rung == tail + 1)
 		return;
 	r->rung = tail + 1;
-	__atomic_fetch_add(&w->board->bell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&w->board->sleeping, __ATOMIC_SEQ_CST) != 0)
-		sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&w->board->bell,
-			  SYS_FUTEX_WAKE, 1);
+	collect_ring(w->board);
 }
 
 /* The rest of the memory is left empty. */

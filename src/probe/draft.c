@@ -1,10 +1,15 @@
 /* probe/draft.c - one step after the other. */
 #include "probe/draft.h"
 
+#include "image/loader.h"
 #include "outside/refuse.h"
 #include "probe/native.h"
+#include "probe/watch.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void draft_fini(struct draft *d)
 {
@@ -15,6 +20,7 @@ void draft_fini(struct draft *d)
 	types_free(d->types);
 	naming_free(d->naming);
 	modules_free(d->modules);
+	free(d->missing);
 	*d = (struct draft){0};
 }
 
@@ -43,6 +49,82 @@ static int find_modules(struct draft *d, struct image *im, int pid,
 	return -1;
 }
 
+/* -- Libraries that come later -- */
+
+static bool forgives(void *ctx, const struct description *what,
+		     const struct hark_err *why)
+{
+	struct draft *d = ctx;
+	char *more;
+
+	if (!watch_forgives(what, d->modules))
+		return false;
+	if (d->missing != NULL && strstr(d->missing, why->text) != NULL)
+		return true; /* it has been said */
+	if (asprintf(&more, "%s%s yet\n", d->missing ? d->missing : "",
+		     why->text) < 0)
+		return false;
+	free(d->missing);
+	d->missing = more;
+	return true;
+}
+
+/* Another program may have it. */
+static bool forgives_all(void *ctx, const struct description *what,
+			 const struct hark_err *why)
+{
+	const struct draft *d = ctx;
+
+	if (d->watches)
+		forgives(ctx, what, why);
+	return true;
+}
+
+/* Is the loader to be watched, and can it be? */
+static bool can_watch(struct draft *d, int pid)
+{
+	struct loader l;
+
+	if (!watch_wanted(d->program, pid, d->modules) ||
+	    !loader_find(d->modules, &l) || l.state == 0)
+		return false;
+	d->loader_state = l.state;
+	return true;
+}
+
+static int match_script(struct draft *d, int pid, enum draft_use use,
+			struct hark_err *err)
+{
+	if (use == DRAFT_LISTED)
+		return match_new(d->program, pid, d->listing, &d->match, err);
+	d->watches = can_watch(d, pid);
+	if (match_some(d->program, pid, d->listing,
+		       use == DRAFT_FOLLOWED ? forgives_all
+		       : d->watches	     ? forgives
+					     : NULL,
+		       d, &d->match, err) < 0 ||
+	    listing_add_hooks(d->listing, native_hooks, err) < 0)
+		return -1;
+	return d->watches ? listing_add_loader(d->listing, &d->loader, err) : 0;
+}
+
+/* After it is made. What is there can be probed, all the same. */
+static int check_loader(struct draft *d, struct hark_err *err)
+{
+	struct probe p;
+
+	if (!d->watches)
+		return 0;
+	listing_get(d->listing, d->loader, &p);
+	if (p.patch != NULL)
+		return 0;
+	d->watches = false;
+	return d->missing == NULL
+		   ? 0
+		   : err_set(err, HARK_EREFUSE, 0,
+			     "libraries cannot be awaited: %s", p.refusal);
+}
+
 int draft_init(struct draft *d, struct image *im, int pid, int target,
 	       const struct compile *script, const struct options *options,
 	       enum draft_use use, struct hark_err *err)
@@ -53,11 +135,8 @@ int draft_init(struct draft *d, struct image *im, int pid, int target,
 	    compile_script(d, target, script, options, err) == 0 &&
 	    unbound_new(d->program, &d->unbound, err) == 0 &&
 	    listing_new(d->modules, pid, &d->listing, err) == 0 &&
-	    match_some(d->program, target, d->listing, use == DRAFT_FOLLOWED,
-		       &d->match, err) == 0 &&
-	    (use == DRAFT_LISTED ||
-	     listing_add_hooks(d->listing, native_hooks, err) == 0) &&
-	    listing_make(d->listing, err) == 0)
+	    match_script(d, target, use, err) == 0 &&
+	    listing_make(d->listing, err) == 0 && check_loader(d, err) == 0)
 		return 0;
 	draft_fini(d);
 	return -1;

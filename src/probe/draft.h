@@ -23,6 +23,12 @@ struct draft {
 	struct listing *listing; /* made */
 	struct match *match;
 	struct naming *naming;
+	/* The loader is watched (probe/late.h): probe .loader tells, of a list
+	 * that is whole if the word there is 0. */
+	bool watches;
+	size_t loader;
+	uint64_t loader_state;
+	char *missing; /* what is not there yet: lines; or NULL */
 };
 
 /* Of a process that does not change meanwhile, or will be compared again. To

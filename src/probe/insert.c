@@ -2,6 +2,8 @@
  * the text last. Before each of them it is written down (insert_record.c). */
 #include "probe/insert_priv.h"
 
+#include "probe/stack_tables.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,36 +11,48 @@
 
 /* -- There -- */
 
-static int list_semaphores(struct insertion *i, struct hark_err *err)
+int insert_list_semaphores(struct insertion *i, struct hark_err *err)
 {
-	i->semaphore = calloc(i->n_probes + 1, sizeof *i->semaphore);
-	if (i->semaphore == NULL)
+	size_t n = listing_count(i->want->listing),
+	       room = i->n_semaphores + n + 1;
+	struct collect_semaphore *at =
+	    reallocarray(i->semaphore, room, sizeof *at);
+	uint64_t *of = reallocarray(i->semaphore_of, room, sizeof *of);
+
+	i->semaphore = at != NULL ? at : i->semaphore;
+	i->semaphore_of = of != NULL ? of : i->semaphore_of;
+	if (at == NULL || of == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	for (size_t k = 0; k < i->n_probes; k++) {
+	i->first.semaphore = i->n_semaphores;
+	for (size_t k = 0; k < n; k++) {
 		struct probe p;
 
 		listing_get(i->want->listing, k, &p);
-		if (p.semaphore != 0 && i->site_of[k] != UINT32_MAX)
-			i->semaphore[i->n_semaphores++] = p.semaphore;
+		if (p.semaphore == 0 ||
+		    i->site_of[i->first.probe + k] == UINT32_MAX)
+			continue;
+		of[i->n_semaphores] = p.module->ranges[0].start;
+		at[i->n_semaphores++].at = p.semaphore;
 	}
 	return 0;
 }
 
 /* One that is raised and not counted stays raised, if hark is killed between
  * the two; that does no harm, but one that is lowered too often would. */
-static int raise_semaphores(const struct insertion *i, struct door *d,
+int insert_raise_semaphores(const struct insertion *i, struct door *d,
 			    struct hark_err *err)
 {
 	const struct collect_plan *head = insert_shared_plan(i);
 
-	for (uint64_t k = 0; k < i->n_semaphores; k++) {
+	for (uint64_t k = i->first.semaphore; k < i->n_semaphores; k++) {
 		uint64_t raised = k + 1;
 		uint16_t n;
 
-		if (remote_read(d, i->semaphore[k], &n, sizeof n, err) < 0)
+		if (remote_read(d, i->semaphore[k].at, &n, sizeof n, err) < 0)
 			return -1;
 		n++;
-		if (remote_write(d, i->semaphore[k], &n, sizeof n, err) < 0 ||
+		if (remote_write(d, i->semaphore[k].at, &n, sizeof n, err) <
+			0 ||
 		    remote_write(d, insert_raised_at(head), &raised,
 				 sizeof raised, err) < 0)
 			return -1;
@@ -50,11 +64,13 @@ static int put_in(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	if (insert_find_patches(i, err) < 0 || insert_list_pages(i, err) < 0 ||
 	    insert_map(i, d, err) < 0 || insert_sites(i, err) < 0 ||
-	    insert_write_code(i, d, err) < 0 || list_semaphores(i, err) < 0 ||
-	    insert_record(i, err) < 0 || insert_publish(i, err) < 0 ||
+	    insert_write_code(i, d, err) < 0 ||
+	    insert_list_semaphores(i, err) < 0 ||
+	    insert_find_places(i, d, err) < 0 || insert_record(i, err) < 0 ||
+	    insert_publish(i, NULL, err) < 0 || insert_show(i, d, err) < 0 ||
 	    insert_share_bases(i, d, err) < 0 ||
 	    insert_take_signals(i, d, err) < 0 ||
-	    raise_semaphores(i, d, err) < 0)
+	    insert_raise_semaphores(i, d, err) < 0)
 		return -1;
 	return insert_change_text(i, d, err);
 }
@@ -97,8 +113,12 @@ void insert_close(struct insertion *i)
 	if (i->board_file > 0)
 		close(i->board_file);
 	free(i->range);
+	free(i->own);
 	free(i->change);
 	free(i->semaphore);
+	free(i->semaphore_of);
+	stack_tables_free(i->tables);
+	insert_free_lost(i);
 	free(i->site_of);
 	free(i->patch);
 	free(i->code);
@@ -125,6 +145,9 @@ uint32_t insert_next(const struct insertion *i)
 
 uint32_t insert_site(const struct insertion *i, size_t probe)
 {
+	const struct collect_site *all =
+	    (const struct collect_site *)(i->plan.base + i->sites);
+
 	return i->site_of[probe] == UINT32_MAX ? UINT32_MAX
-					       : i->site_of[probe] + i->skipped;
+					       : all[i->site_of[probe]].number;
 }

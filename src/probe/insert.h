@@ -40,6 +40,8 @@ struct insert_plan {
 	int inner_pid;	      /* what the process calls itself */
 	int64_t errno_offset; /* probe/errno_place.h; 0: not asked for */
 	const char *execname; /* or NULL */
+	/* Of the loader, if it is to be asked (image/loader.h); else 0. */
+	uint64_t loader_state;
 	/* Sites that belong to no instruction (BEGIN and so on): their texts;
 	 * they get the first numbers. */
 	const char *const (*free_sites)[4];
@@ -65,6 +67,29 @@ void insert_leave_children(void);
  * held, with all probes in it. */
 int insert_open(struct door *d, const struct insert_plan *p,
 		struct insertion **out, struct hark_err *err);
+/* The same for what has come since: .modules, .listing, .clauses and .ctx are
+ * of what is new, .program is as before; nothing else is looked at. The process
+ * is held, and stays so. Probe k of that listing is *first + k for
+ * insert_site(). If it fails, what was done stays until insert_remove(). */
+int insert_more(struct insertion *i, struct door *d,
+		const struct insert_plan *p, size_t *first,
+		struct hark_err *err);
+/* Where it has trampolines, ascending; until the next of these calls. */
+int insert_own(struct insertion *i, struct space_own *out,
+	       struct hark_err *err);
+/* A module is gone, with all that was changed in it. Nobody need be held. Takes
+ * effect with insert_seen(). */
+int insert_forget(struct insertion *i, const struct module *gone,
+		  struct hark_err *err);
+/* It is there again, where it was: so are its probes, as the same sites. The
+ * process is held, and stays so. */
+int insert_again(struct insertion *i, struct door *d, const struct module *back,
+		 struct hark_err *err);
+/* Is it one that was forgotten? */
+bool insert_was_there(const struct insertion *i, const struct module *m);
+/* These are the modules of the process by now. */
+int insert_seen(struct insertion *i, struct modules *modules, bool forgot,
+		struct hark_err *err);
 /* All threads are held through the door: takes everything out again. 0: it is
  * done, or the program is gone; 1: no probe is hit any more, but somebody is
  * still in one: let all go, and come again. */
@@ -76,7 +101,8 @@ uint32_t insert_next(const struct insertion *i);
 /* As hark has them mapped. */
 const struct collect_plan *insert_shared_plan(const struct insertion *i);
 void *insert_board(const struct insertion *i);
-/* The site of probe i of the listing; UINT32_MAX: it could not be probed. */
+/* The site of probe i of the listing, or behind it of later ones; UINT32_MAX:
+ * it could not be probed. */
 uint32_t insert_site(const struct insertion *i, size_t probe);
 
 #endif

@@ -55,19 +55,39 @@ static void mark_hooks(struct insertion *i)
 	}
 }
 
+/* For n patches more than there are. */
+static int make_room(struct insertion *i, size_t n)
+{
+	void *p;
+
+	p = reallocarray(i->code, i->n_codes + 3 * n + 1, sizeof *i->code);
+	if (p == NULL)
+		return -1;
+	i->code = p;
+	p = reallocarray(i->trap, i->n_traps + FORM_INSNS * n + 1,
+			 sizeof *i->trap);
+	if (p == NULL)
+		return -1;
+	i->trap = p;
+	p = reallocarray(i->change, i->n_changes + 2 * n + 1,
+			 sizeof *i->change);
+	if (p == NULL)
+		return -1;
+	i->change = p;
+	free(i->patch);
+	i->n_patches = 0;
+	i->patch = calloc(n + 1, sizeof *i->patch);
+	return i->patch == NULL ? -1 : 0;
+}
+
 int insert_find_patches(struct insertion *i, struct hark_err *err)
 {
 	const struct listing *l = i->want->listing;
-	size_t n = count_patches(l);
 	struct listing_area a;
 
-	i->patch = calloc(n + 1, sizeof *i->patch);
-	i->code = calloc(3 * n + 1, sizeof *i->code);
-	i->trap = calloc(FORM_INSNS * n + 1, sizeof *i->trap);
-	i->change = calloc(2 * n + 1, sizeof *i->change);
-	if (i->patch == NULL || i->code == NULL || i->trap == NULL ||
-	    i->change == NULL)
+	if (make_room(i, count_patches(l)) < 0)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	i->first.change = i->n_changes;
 	for (size_t k = 0; k < listing_area_count(l); k++) {
 		listing_get_area(l, k, &a);
 		add_patches(i, &a);
@@ -158,8 +178,7 @@ static void add_change(struct insertion *i, uint64_t at, const uint8_t *bytes,
 {
 	struct collect_change *c = &i->change[i->n_changes++];
 
-	c->at = at;
-	c->len = (uint8_t)len;
+	*c = (struct collect_change){.at = at, .len = (uint8_t)len};
 	memcpy(c->bytes, bytes, len);
 	memcpy(c->old, old, len);
 }
@@ -255,6 +274,19 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
+static int by_pc(const void *a, const void *b)
+{
+	const struct collect_trap *x = a, *y = b;
+
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+void insert_sort(struct insertion *i)
+{
+	qsort(i->code, i->n_codes, sizeof *i->code, by_start);
+	qsort(i->trap, i->n_traps, sizeof *i->trap, by_pc);
+}
+
 int insert_write_code(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	for (size_t k = 0; k < i->n_patches; k++) {
@@ -275,7 +307,7 @@ int insert_write_code(struct insertion *i, struct door *d, struct hark_err *err)
 		if (same && write_patch(i, m, d, err) < 0)
 			return -1;
 	}
-	qsort(i->code, i->n_codes, sizeof *i->code, by_start);
+	insert_sort(i);
 	return 0;
 }
 
@@ -285,7 +317,7 @@ int insert_change_text(struct insertion *i, struct door *d,
 		       struct hark_err *err)
 {
 	_Static_assert((int)COLLECT_BYTES == (int)FORM_BYTES, "of one patch");
-	for (size_t k = 0; k < i->n_changes; k++) {
+	for (size_t k = i->first.change; k < i->n_changes; k++) {
 		const struct collect_change *c = &i->change[k];
 
 		if (remote_write(d, c->at, c->bytes, c->len, err) < 0)

@@ -96,20 +96,24 @@ static uint64_t code_len(const struct patch *p)
 
 int insert_list_pages(struct insertion *i, struct hark_err *err)
 {
+	struct collect_range *range = reallocarray(
+	    i->range, i->n_ranges + 2 * i->n_patches + 1, sizeof *range);
 	size_t n = 0;
 
-	i->range = calloc(2 * i->n_patches + 1, sizeof *i->range);
-	if (i->range == NULL)
+	if (range == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	i->range = range;
+	i->first.range = i->n_ranges;
+	range += i->n_ranges;
 	for (size_t k = 0; k < i->n_patches; k++) {
 		const struct patch *p = i->patch[k].patch;
 
 		if (p->code != 0)
-			add_pages(&i->range[n++], p->code, code_len(p));
+			add_pages(&range[n++], p->code, code_len(p));
 		if (p->entry != 0 && p->entry != p->code)
-			add_pages(&i->range[n++], p->entry, FORM_SLOT);
+			add_pages(&range[n++], p->entry, FORM_SLOT);
 	}
-	i->n_ranges = n > 0 ? merge(i->range, n) : 0;
+	i->n_ranges += n > 0 ? merge(range, n) : 0;
 	return 0;
 }
 
@@ -305,10 +309,15 @@ static int map_board(struct insertion *i, struct door *d, struct hark_err *err)
 	return rc;
 }
 
-static int map_code(const struct insertion *i, struct door *d,
+int insert_map_code(const struct insertion *i, struct door *d,
 		    struct hark_err *err)
 {
-	for (size_t k = 0; k < i->n_ranges; k++) {
+	const uint64_t n = i->n_ranges;
+
+	if (remote_write(d, i->home + offsetof(struct collect_home, ranges), &n,
+			 sizeof n, err) < 0)
+		return -1;
+	for (size_t k = i->first.range; k < i->n_ranges; k++) {
 		const struct collect_range *r = &i->range[k];
 		const struct remote_map m = {r->at, r->len,
 					     PROT_READ | PROT_EXEC,
@@ -325,7 +334,8 @@ int insert_map(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	return map_plan(i, d, err) < 0 || insert_record(i, err) < 0 ||
 		       map_image(i, d, err) < 0 || map_own(i, d, err) < 0 ||
-		       map_board(i, d, err) < 0 || map_code(i, d, err) < 0
+		       map_board(i, d, err) < 0 ||
+		       insert_map_code(i, d, err) < 0
 		   ? -1
 		   : 0;
 }

@@ -1,9 +1,11 @@
 /* probe/insert_priv.h - what inserting probes is made of.
  *
  *	insert.c	  the order of things, there and back
+ *	insert_more.c	  libraries that come and go later
  *	insert_memory.c	  what is mapped in the process
  *	insert_sites.c	  what the plan says: sites, clauses, texts, tables
  *	insert_code.c	  trampolines and changed bytes
+ *	insert_place.c	  what is mapped where bytes are changed
  *	insert_signals.c  the program's handlers, and hark's
  *	insert_record.c	  what leaving needs: written down, and read again
  *	insert_remove.c	  the way back, by that record
@@ -39,6 +41,29 @@ struct insert_patch {
 	uint8_t df;		       /* bits: the direction flag may be set */
 };
 
+/* What was in a module that is gone; all owned. */
+struct insert_lost {
+	uint64_t start;		 /* where it began */
+	struct image_file *file; /* borrowed: another one is another module */
+	struct insert_lists {
+		struct collect_change *change;
+		size_t n_changes;
+		struct collect_code *code;
+		size_t n_codes;
+		struct collect_trap *trap;
+		size_t n_traps;
+		struct collect_semaphore *semaphore;
+		size_t n_semaphores;
+	} had;
+};
+
+/* Where a list was published, the last times. */
+enum { INSERT_KEPT = 8 };
+struct insert_kept {
+	struct collect_span at[INSERT_KEPT];
+	unsigned next;
+};
+
 struct insertion {
 	const struct insert_plan *want; /* borrowed while it is inserted */
 	int pid;
@@ -48,23 +73,48 @@ struct insertion {
 	uint64_t table, table_len;
 	struct collect_range *range; /* owned: pages of trampolines */
 	size_t n_ranges;
+	struct collect_range *own;     /* owned: the same, ascending */
 	struct collect_change *change; /* owned */
 	size_t n_changes;
-	uint64_t *semaphore; /* owned: counters that are raised */
+	struct collect_semaphore *semaphore; /* owned */
+	uint64_t *semaphore_of; /* owned: where each one's module begins */
 	size_t n_semaphores;
-	uint32_t *site_of; /* owned: of each probe of the listing */
+	uint32_t *site_of; /* owned: of each probe of all listings */
 	size_t n_probes, n_sites;
 	uint32_t skipped; /* numbers between the free sites and the others */
 	int board_file;	  /* owned; 0: none */
-	struct insert_patch *patch; /* owned: all patches of all areas */
+	uint64_t sites; /* offset in the plan, with room for all there can be */
+	struct insert_patch *patch; /* owned: all patches of the listing */
 	size_t n_patches;
-	struct collect_code *code; /* owned, until they are in the plan */
+	struct collect_code *code; /* owned */
 	size_t n_codes;
-	struct collect_trap *trap; /* owned, likewise */
+	struct collect_trap *trap; /* owned */
 	size_t n_traps;
+	struct insert_kept kept_codes, kept_traps;
+	struct insert_lost *lost; /* owned: of modules that are gone */
+	size_t n_lost;
+	struct {
+		uint64_t at, room; /* in the plan */
+	} record[2];
+	unsigned record_turn;
+	struct stack_tables *tables; /* owned; NULL: nobody asks for stacks */
+	/* What the listing that goes in now begins with. */
+	struct {
+		size_t range, change, semaphore, probe, site;
+	} first;
 	uint64_t ours; /* signals: bits */
 	int removed;
 };
+
+/* -- insert.c -- */
+
+int insert_list_semaphores(struct insertion *i, struct hark_err *err);
+int insert_raise_semaphores(const struct insertion *i, struct door *d,
+			    struct hark_err *err);
+
+/* -- insert_more.c -- */
+
+void insert_free_lost(struct insertion *i);
 
 /* -- insert_memory.c -- */
 
@@ -72,10 +122,16 @@ struct insertion {
 int insert_list_pages(struct insertion *i, struct hark_err *err);
 /* The block, and those pages. */
 int insert_map(struct insertion *i, struct door *d, struct hark_err *err);
+/* Those pages alone. */
+int insert_map_code(const struct insertion *i, struct door *d,
+		    struct hark_err *err);
 void insert_unmap_ours(struct insertion *i);
 
 /* -- insert_sites.c -- */
 
+/* Room in the plan; where it is there. */
+int insert_reserve(struct insertion *i, uint64_t len, uint64_t *offset,
+		   struct hark_err *err);
 /* Bytes go into the plan; where they are there. */
 int insert_put(struct insertion *i, const void *bytes, size_t len,
 	       uint64_t *offset, struct hark_err *err);
@@ -83,8 +139,17 @@ int insert_put(struct insertion *i, const void *bytes, size_t len,
 uint64_t insert_plan_size(const struct insert_plan *p);
 /* The header, the script, texts and sites; fills cookies of patches. */
 int insert_sites(struct insertion *i, struct hark_err *err);
-/* Codes and traps: the threads may look. */
-int insert_publish(struct insertion *i, struct hark_err *err);
+/* More sites, of another listing. */
+int insert_more_sites(struct insertion *i, struct hark_err *err);
+/* What is known of stacks in these modules. */
+int insert_frames(struct insertion *i, struct modules *modules,
+		  struct collect_span *out, struct hark_err *err);
+/* Codes, traps and sites: the threads may look. NULL frames: as before. */
+int insert_publish(struct insertion *i, const struct collect_span *frames,
+		   struct hark_err *err);
+/* The held process goes by what was published last. */
+int insert_show(const struct insertion *i, const struct door *d,
+		struct hark_err *err);
 
 /* -- insert_code.c -- */
 
@@ -92,14 +157,28 @@ int insert_find_patches(struct insertion *i, struct hark_err *err);
 /* Writes trampolines; fills codes, traps and changes. */
 int insert_write_code(struct insertion *i, struct door *d,
 		      struct hark_err *err);
+/* Codes and traps, by address. */
+void insert_sort(struct insertion *i);
 int insert_change_text(struct insertion *i, struct door *d,
 		       struct hark_err *err);
+
+/* -- insert_place.c -- */
+
+/* Of the changes and semaphores that go in now. */
+int insert_find_places(struct insertion *i, const struct door *d,
+		       struct hark_err *err);
+struct insert_left;
+/* Is that mapped there which was? Of each change, or each semaphore; owned by
+ * the caller. */
+bool *insert_changes_in_place(const struct insert_left *l, const struct door *d,
+			      struct hark_err *err);
+bool *insert_semaphores_in_place(const struct insert_left *l,
+				 const struct door *d, struct hark_err *err);
 
 /* -- insert_signals.c -- */
 
 int insert_take_signals(struct insertion *i, struct door *d,
 			struct hark_err *err);
-struct insert_left;
 int insert_give_signals(const struct insert_left *l, struct door *d,
 			struct hark_err *err);
 
@@ -125,10 +204,11 @@ struct insert_left {
 	int pid;
 	struct collect_plan head;
 	struct collect_removal record;
-	struct collect_range *range;   /* owned */
-	struct collect_change *change; /* owned */
-	uint64_t *semaphore;	       /* owned */
-	struct collect_code *code;     /* owned */
+	struct collect_range *range; /* owned: those that are mapped */
+	struct collect_change
+	    *change; /* owned: of modules that are gone, too */
+	struct collect_semaphore *semaphore; /* owned */
+	struct collect_code *code;	     /* owned */
 	size_t n_codes;
 };
 /* at: of the plan, in the process. mem: its /proc/PID/mem. HARK_EREFUSE: that

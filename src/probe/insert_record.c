@@ -17,11 +17,56 @@
 
 /* -- Writing -- */
 
-static int put_span(struct insertion *i, const void *from, size_t n,
-		    size_t size, struct collect_span *out, struct hark_err *err)
+static uint64_t put_span(uint8_t *base, uint64_t at, const void *from,
+			 uint64_t n, size_t size, struct collect_span *out)
 {
-	out->n = n;
-	return insert_put(i, from, n * size, &out->offset, err);
+	*out = (struct collect_span){at, n};
+	if (n > 0)
+		memcpy(base + at, from, n * size);
+	return at + ((n * size + 15) & ~15ull);
+}
+
+static uint64_t count_changes(const struct insertion *i)
+{
+	uint64_t n = i->n_changes;
+
+	for (size_t k = 0; k < i->n_lost; k++)
+		n += i->lost[k].had.n_changes;
+	return n;
+}
+
+/* Those of modules that are gone first. */
+static uint64_t put_changes(struct insertion *i, uint64_t at,
+			    struct collect_span *out)
+{
+	const size_t size = sizeof(struct collect_change);
+	struct collect_span one;
+	uint64_t end = at;
+
+	_Static_assert(sizeof(struct collect_change) % 16 == 0, "no gaps");
+	for (size_t k = 0; k < i->n_lost; k++)
+		end = put_span(i->plan.base, end, i->lost[k].had.change,
+			       i->lost[k].had.n_changes, size, &one);
+	end = put_span(i->plan.base, end, i->change, i->n_changes, size, &one);
+	*out = (struct collect_span){at, (end - at) / size};
+	return end;
+}
+
+/* Two places take turns, so that the record that counts is whole at any time.
+ * Nobody reads it while hark lives. */
+static int find_place(struct insertion *i, uint64_t need, uint64_t *at,
+		      struct hark_err *err)
+{
+	unsigned turn = i->record_turn ^= 1;
+	uint64_t room = need + need / 2;
+
+	if (i->record[turn].room < need) {
+		if (insert_reserve(i, room, &i->record[turn].at, err) < 0)
+			return -1;
+		i->record[turn].room = room;
+	}
+	*at = i->record[turn].at;
+	return 0;
 }
 
 int insert_record(struct insertion *i, struct hark_err *err)
@@ -35,16 +80,21 @@ int insert_record(struct insertion *i, struct hark_err *err)
 	    .handler = i->image + blob_places.handler,
 	    .ours = i->ours,
 	};
-	uint64_t at;
+	uint64_t at, end,
+	    n_changes = count_changes(i),
+	    need = i->n_ranges * sizeof *i->range +
+		   n_changes * sizeof *i->change +
+		   i->n_semaphores * sizeof *i->semaphore + sizeof r + 64;
 
-	if (put_span(i, i->range, i->n_ranges, sizeof *i->range, &r.ranges,
-		     err) < 0 ||
-	    put_span(i, i->change, i->n_changes, sizeof *i->change, &r.changes,
-		     err) < 0 ||
-	    put_span(i, i->semaphore, i->n_semaphores, sizeof *i->semaphore,
-		     &r.semaphores, err) < 0 ||
-	    insert_put(i, &r, sizeof r, &at, err) < 0)
+	if (find_place(i, need, &at, err) < 0)
 		return -1;
+	end = at + ((sizeof r + 15) & ~15ull);
+	end = put_span(i->plan.base, end, i->range, i->n_ranges,
+		       sizeof *i->range, &r.ranges);
+	end = put_changes(i, end, &r.changes);
+	put_span(i->plan.base, end, i->semaphore, i->n_semaphores,
+		 sizeof *i->semaphore, &r.semaphores);
+	memcpy(i->plan.base + at, &r, sizeof r);
 	__atomic_store_n(&head->removal, at, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -59,8 +109,7 @@ uint64_t insert_whole(const struct collect_plan *head)
 
 uint64_t insert_raised_at(const struct collect_plan *head)
 {
-	return head->home + head->home_len - sizeof(struct collect_action) -
-	       sizeof(uint64_t);
+	return head->home + offsetof(struct collect_home, raised);
 }
 
 /* Each by itself, so that no sum is too large. */
@@ -138,16 +187,25 @@ static void *get_span(const struct insert_left *l, int mem,
 	return out;
 }
 
+/* As far as this process has come; nothing, before it has a home. */
+static uint64_t get_home(const struct insert_left *l, int mem, size_t offset)
+{
+	uint64_t v;
+
+	return get(mem, l->head.home + offset, &v, sizeof v) ? v : 0;
+}
+
 /* There is an index as soon as threads may be in trampolines. */
 static int get_codes(struct insert_left *l, int mem, struct hark_err *err)
 {
 	const struct collect_plan *h = &l->head;
+	uint64_t at = get_home(l, mem, offsetof(struct collect_home, index));
 	struct collect_index index;
 
-	if (h->index == 0)
+	if (at == 0)
 		return 0;
-	if (h->index > h->size - sizeof index ||
-	    !get(mem, h->self + h->index, &index, sizeof index))
+	if (at > h->size - sizeof index ||
+	    !get(mem, h->self + at, &index, sizeof index))
 		return is_strange(l->pid, err);
 	l->code = get_span(l, mem, &index.codes, sizeof *l->code, err);
 	l->n_codes = index.codes.n;
@@ -164,8 +222,12 @@ static bool are_changes(const struct insert_left *l)
 
 static int get_all(struct insert_left *l, int mem, struct hark_err *err)
 {
-	const struct collect_removal *r = &l->record;
+	struct collect_removal *r = &l->record;
+	uint64_t mapped =
+	    get_home(l, mem, offsetof(struct collect_home, ranges));
 
+	if (r->ranges.n > mapped)
+		r->ranges.n = mapped;
 	l->range = get_span(l, mem, &r->ranges, sizeof *l->range, err);
 	if (l->range == NULL)
 		return -1;

@@ -4,8 +4,9 @@
  * go on until he is out; then signals and memory. A thread that waits in a
  * system call which was moved is put back to the original.
  *
- * R1  Nothing is undone that is not there: the text must hold bytes of ours, a
- *     handler must be ours, trampolines must be mapped as ours were. So it does
+ * R1  Nothing is undone that is not there: the text must be that which was
+ *     changed and hold bytes of ours, a handler must be ours, trampolines must
+ *     be mapped as ours were. So it does
  *     not matter how far hark had come when it was killed, nor whether it was
  *     putting probes in or taking them out; and a child of fork, which has a
  *     copy of all this, is treated like its parent.
@@ -33,21 +34,26 @@ static bool is_ours(const struct collect_change *c, const uint8_t *now)
 	return any;
 }
 
+/* Its module may be gone, with another in its place. */
 static int restore_text(const struct insert_left *l, const struct door *d,
 			struct hark_err *err)
 {
-	for (uint64_t k = l->record.changes.n; k-- > 0;) {
+	bool *in_place = insert_changes_in_place(l, d, err);
+	int rc = 0;
+
+	if (in_place == NULL)
+		return -1;
+	for (uint64_t k = l->record.changes.n; k-- > 0 && rc == 0;) {
 		const struct collect_change *c = &l->change[k];
 		uint8_t now[COLLECT_BYTES];
 
-		/* Its module may be gone, with another in its place. */
-		if (remote_read(d, c->at, now, c->len, NULL) < 0 ||
-		    !is_ours(c, now))
-			continue;
-		if (remote_write(d, c->at, c->old, c->len, err) < 0)
-			return -1;
+		if (in_place[k] &&
+		    remote_read(d, c->at, now, c->len, NULL) == 0 &&
+		    is_ours(c, now))
+			rc = remote_write(d, c->at, c->old, c->len, err);
 	}
-	return 0;
+	free(in_place);
+	return rc;
 }
 
 /* -- Threads in probes -- */
@@ -203,25 +209,27 @@ static int bring_all_back(const struct insert_left *l, struct door *d,
 static int lower_semaphores(const struct insert_left *l, const struct door *d,
 			    struct hark_err *err)
 {
-	uint64_t counter = insert_raised_at(&l->head), raised;
+	uint64_t counter = insert_raised_at(&l->head), raised = 0;
+	bool *in_place = insert_semaphores_in_place(l, d, err);
+	int rc = -1;
 
-	if (remote_read(d, counter, &raised, sizeof raised, err) < 0)
-		return -1;
-	if (raised > l->record.semaphores.n)
-		return 0;
-	while (raised-- > 0) {
-		uint64_t at = l->semaphore[raised];
+	if (in_place != NULL)
+		rc = remote_read(d, counter, &raised, sizeof raised, err);
+	if (rc == 0 && raised > l->record.semaphores.n)
+		raised = 0;
+	while (rc == 0 && raised-- > 0) {
+		uint64_t at = l->semaphore[raised].at;
 		uint16_t n;
 
-		if (remote_write(d, counter, &raised, sizeof raised, err) < 0)
-			return -1;
-		if (remote_read(d, at, &n, sizeof n, NULL) < 0 || n == 0)
-			continue; /* its module is gone */
+		rc = remote_write(d, counter, &raised, sizeof raised, err);
+		if (rc < 0 || !in_place[raised] ||
+		    remote_read(d, at, &n, sizeof n, NULL) < 0 || n == 0)
+			continue;
 		n--;
-		if (remote_write(d, at, &n, sizeof n, err) < 0)
-			return -1;
+		rc = remote_write(d, at, &n, sizeof n, err);
 	}
-	return 0;
+	free(in_place);
+	return rc;
 }
 
 /* -- Memory -- */

@@ -12,11 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* -- Appending -- */
 
-int insert_put(struct insertion *i, const void *bytes, size_t len,
-	       uint64_t *offset, struct hark_err *err)
+int insert_reserve(struct insertion *i, uint64_t len, uint64_t *offset,
+		   struct hark_err *err)
 {
 	struct insert_shared *s = &i->plan;
 	uint64_t at = s->used < sizeof(struct collect_plan)
@@ -24,24 +25,35 @@ int insert_put(struct insertion *i, const void *bytes, size_t len,
 			  : s->used;
 
 	at = (at + 15) & ~15ull;
-	if (len > s->size - at)
+	if (at > s->size || len > s->size - at)
 		return err_set(err, HARK_ENOMEM, 0,
 			       "there are too many probes");
-	if (len > 0)
-		memcpy(s->base + at, bytes, len);
 	s->used = at + len;
 	*offset = at;
+	return 0;
+}
+
+int insert_put(struct insertion *i, const void *bytes, size_t len,
+	       uint64_t *offset, struct hark_err *err)
+{
+	if (insert_reserve(i, len, offset, err) < 0)
+		return -1;
+	if (len > 0)
+		memcpy(i->plan.base + *offset, bytes, len);
 	return 0;
 }
 
 uint64_t insert_plan_size(const struct insert_plan *p)
 {
 	enum { TABLES = 256 << 20, EACH = 4096 };
+	const uint64_t tables =
+	    p->loader_state != 0 ? 2ull * TABLES : (uint64_t)TABLES;
 
-	return TABLES + p->program->size +
+	return tables + p->program->size +
 	       (uint64_t)EACH *
 		   (listing_count(p->listing) + listing_hook_count(p->listing) +
-		    p->n_free_sites);
+		    p->n_free_sites) +
+	       p->geometry.max_sites * sizeof(struct collect_site);
 }
 
 /* -- Texts -- */
@@ -138,6 +150,8 @@ static enum collect_kind kind_of(const struct probe *p)
 {
 	if (p->provider == PROVIDER_USDT)
 		return COLLECT_USDT;
+	if (p->provider == PROVIDER_LOADER)
+		return COLLECT_LOADER;
 	switch (p->kind) {
 	case SITE_ENTRY:
 		return COLLECT_ENTRY;
@@ -153,7 +167,7 @@ static enum collect_kind kind_of(const struct probe *p)
 static int put_site(struct insertion *i, struct texts *t, size_t probe,
 		    struct collect_site *s, struct hark_err *err)
 {
-	static const char providers[][5] = {"pid", "plt", "usdt"};
+	static const char providers[][5] = {"pid", "plt", "usdt", ""};
 	char provider[32];
 	struct probe p;
 
@@ -211,34 +225,45 @@ static int joins(struct insert_patch *m, const struct probe *p)
 	return 1;
 }
 
+static uint32_t site_of(const struct insertion *i, size_t probe)
+{
+	return i->site_of[i->first.probe + probe];
+}
+
 /* Which probes become sites, and their numbers. */
 static int number_sites(struct insertion *i, struct hark_err *err)
 {
 	const struct insert_plan *w = i->want;
+	const struct collect_plan *head = insert_shared_plan(i);
+	size_t n = listing_count(w->listing);
+	uint32_t *all =
+	    reallocarray(i->site_of, i->n_probes + n + 1, sizeof *i->site_of);
 
-	i->n_probes = listing_count(w->listing);
-	i->site_of = calloc(i->n_probes + 1, sizeof *i->site_of);
-	if (i->site_of == NULL)
+	if (all == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	i->n_sites = w->n_free_sites;
-	i->skipped = w->after == NULL ? 0 : w->first - (uint32_t)i->n_sites;
-	for (size_t k = 0; k < i->n_probes; k++) {
+	i->site_of = all;
+	i->first.probe = i->n_probes;
+	i->skipped = i->first.site > 0 || w->after != NULL
+			 ? w->first - (uint32_t)i->n_sites
+			 : 0;
+	for (size_t k = 0; k < n; k++) {
 		struct insert_patch *m;
 		struct probe p;
 
 		listing_get(w->listing, k, &p);
 		m = patch_of(i, &p);
-		i->site_of[k] = m != NULL && joins(m, &p)
-				    ? (uint32_t)i->n_sites++
-				    : UINT32_MAX;
+		all[i->n_probes++] = m != NULL && joins(m, &p)
+					 ? (uint32_t)i->n_sites++
+					 : UINT32_MAX;
 	}
-	return i->n_sites + i->skipped <= w->geometry.max_sites
+	return i->n_sites + i->skipped <= head->geometry.max_sites
 		   ? 0
-		   : err_set(err, HARK_EBUG, 0,
+		   : err_set(err, HARK_ENOMEM, 0,
 			     "too many probes: %zu, room for %u", i->n_sites,
-			     w->geometry.max_sites);
+			     head->geometry.max_sites);
 }
 
+/* In the order of the listing that goes in. */
 static uint32_t number_of(const struct insertion *i, size_t site)
 {
 	return (uint32_t)site + (site < i->want->n_free_sites ? 0 : i->skipped);
@@ -250,59 +275,63 @@ static int fill_sites(struct insertion *i, struct collect_site *s,
 	const struct insert_plan *w = i->want;
 	struct texts t = {0};
 
-	for (size_t k = 0; k < i->n_sites; k++)
+	for (size_t k = i->first.site; k < i->n_sites; k++)
 		s[k] = (struct collect_site){.plan = i->plan.at,
 					     .number = number_of(i, k),
 					     .kind = COLLECT_INSIDE};
-	for (size_t k = 0; k < w->n_free_sites; k++)
+	for (size_t k = 0; i->first.site == 0 && k < w->n_free_sites; k++)
 		if (put_texts(i, &t, w->free_sites[k], &s[k], err) < 0)
 			return -1;
-	for (size_t k = 0; k < i->n_probes; k++)
-		if (i->site_of[k] != UINT32_MAX &&
-		    put_site(i, &t, k, &s[i->site_of[k]], err) < 0)
+	for (size_t k = 0; k < listing_count(w->listing); k++)
+		if (site_of(i, k) != UINT32_MAX &&
+		    put_site(i, &t, k, &s[site_of(i, k)], err) < 0)
 			return -1;
 	return 0;
 }
 
 /* From the last to the first, so that the first comes first. */
-static void chain(struct insertion *i, struct collect_site *s, uint64_t at)
+static void chain(struct insertion *i, struct collect_site *s)
 {
-	for (size_t k = i->n_probes; k-- > 0;) {
+	for (size_t k = listing_count(i->want->listing); k-- > 0;) {
 		struct insert_patch *m;
 		struct probe p;
 
-		if (i->site_of[k] == UINT32_MAX)
+		if (site_of(i, k) == UINT32_MAX)
 			continue;
 		listing_get(i->want->listing, k, &p);
 		m = patch_of(i, &p);
-		s[i->site_of[k]].next = m->cookie[p.insn];
-		m->cookie[p.insn] = i->plan.at + at +
-				    i->site_of[k] * sizeof(struct collect_site);
+		s[site_of(i, k)].next = m->cookie[p.insn];
+		m->cookie[p.insn] = i->plan.at + i->sites +
+				    site_of(i, k) * sizeof(struct collect_site);
 	}
 }
 
-static int put_sites(struct insertion *i, struct collect_span *out,
-		     struct hark_err *err)
+/* Nobody looks at a site before it is published, or its text is changed. */
+static int put_sites(struct insertion *i, struct hark_err *err)
 {
-	struct collect_site *s;
-	int rc;
+	struct collect_site *s =
+	    (struct collect_site *)(i->plan.base + i->sites);
+	size_t before = i->n_sites;
 
-	if (number_sites(i, err) < 0)
+	if (number_sites(i, err) < 0 || fill_sites(i, s, err) < 0) {
+		i->n_sites = before;
 		return -1;
-	s = calloc(i->n_sites + 1, sizeof *s);
-	if (s == NULL)
-		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	out->n = i->n_sites;
-	rc = fill_sites(i, s, err);
-	if (rc == 0)
-		rc =
-		    insert_put(i, s, i->n_sites * sizeof *s, &out->offset, err);
-	if (rc == 0) {
-		chain(i, s, out->offset);
-		memcpy(i->plan.base + out->offset, s, i->n_sites * sizeof *s);
 	}
-	free(s);
-	return rc;
+	chain(i, s);
+	i->first.site = i->n_sites;
+	return 0;
+}
+
+/* Room for all there can be: they are one array. */
+static int reserve_sites(struct insertion *i, struct hark_err *err)
+{
+	const struct collect_plan *head = insert_shared_plan(i);
+	uint64_t len = head->geometry.max_sites * sizeof(struct collect_site);
+
+	if (insert_reserve(i, len, &i->sites, err) < 0)
+		return -1;
+	i->n_sites = i->want->n_free_sites;
+	return 0;
 }
 
 /* -- Stacks -- */
@@ -327,32 +356,26 @@ static int put_table(void *ctx, const void *bytes, size_t len, uint64_t *offset,
 	return insert_put(ctx, bytes, len, offset, err);
 }
 
-static int put_frames(struct insertion *i, struct collect_span *out,
-		      struct hark_err *err)
+int insert_frames(struct insertion *i, struct modules *modules,
+		  struct collect_span *out, struct hark_err *err)
 {
-	const struct stack_store store = {put_table, i};
 	const struct collect_frames *list;
-	struct stack_tables *tables;
 	size_t n;
-	int rc;
 
-	if (!wants_stacks(i->want->program))
+	if (i->tables == NULL)
 		return 0;
-	if (stack_tables_new(&store, &tables, err) < 0)
+	if (stack_tables_list(i->tables, modules, &list, &n, err) < 0 ||
+	    insert_put(i, list, n * sizeof *list, &out->offset, err) < 0)
 		return -1;
-	rc = stack_tables_list(tables, i->want->modules, &list, &n, err);
-	if (rc == 0)
-		rc = insert_put(i, list, n * sizeof *list, &out->offset, err);
-	if (rc == 0)
-		out->n = n;
-	stack_tables_free(tables);
-	return rc;
+	out->n = n;
+	return 0;
 }
 
 /* -- All -- */
 
 int insert_sites(struct insertion *i, struct hark_err *err)
 {
+	const struct stack_store store = {put_table, i};
 	struct collect_plan *head = (struct collect_plan *)i->plan.base;
 	struct collect_index index = {0};
 	uint64_t at = 0;
@@ -361,30 +384,72 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	head->clock = i->want->clock;
 	head->pid = (uint32_t)i->want->inner_pid;
 	head->errno_offset = i->want->errno_offset;
+	head->loader_state = i->want->loader_state;
+	head->hark = i->want->inner_pid == i->pid ? (uint32_t)getpid() : 0;
 	if (i->want->execname != NULL &&
 	    insert_put(i, i->want->execname, strlen(i->want->execname) + 1,
 		       &head->execname, err) < 0)
 		return -1;
-	if (put_sites(i, &index.sites, err) < 0 ||
-	    put_frames(i, &index.frames, err) < 0 ||
-	    insert_put(i, &index, sizeof index, &at, err) < 0)
+	if (wants_stacks(i->want->program) &&
+	    stack_tables_new(&store, &i->tables, err) < 0)
+		return -1;
+	if (reserve_sites(i, err) < 0 || put_sites(i, err) < 0 ||
+	    insert_frames(i, i->want->modules, &index.frames, err) < 0)
+		return -1;
+	index.sites = (struct collect_span){i->sites, i->n_sites};
+	if (insert_put(i, &index, sizeof index, &at, err) < 0)
 		return -1;
 	__atomic_store_n(&head->index, at, __ATOMIC_RELEASE);
 	return 0;
 }
 
-int insert_publish(struct insertion *i, struct hark_err *err)
+int insert_show(const struct insertion *i, const struct door *d,
+		struct hark_err *err)
+{
+	return remote_write(d, i->home + offsetof(struct collect_home, index),
+			    &insert_shared_plan(i)->index, sizeof(uint64_t),
+			    err);
+}
+
+int insert_more_sites(struct insertion *i, struct hark_err *err)
+{
+	return put_sites(i, err);
+}
+
+/* A library that goes and comes again at one place makes the same lists again
+ * and again: they take no more room then. */
+static int put_list(struct insertion *i, struct insert_kept *kept,
+		    const void *from, size_t n, size_t size,
+		    struct collect_span *out, struct hark_err *err)
+{
+	*out = (struct collect_span){.n = n};
+	for (unsigned k = 0; k < INSERT_KEPT && n > 0; k++)
+		if (kept->at[k].n == n &&
+		    memcmp(i->plan.base + kept->at[k].offset, from, n * size) ==
+			0) {
+			*out = kept->at[k];
+			return 0;
+		}
+	if (insert_put(i, from, n * size, &out->offset, err) < 0)
+		return -1;
+	kept->at[kept->next++ % INSERT_KEPT] = *out;
+	return 0;
+}
+
+int insert_publish(struct insertion *i, const struct collect_span *frames,
+		   struct hark_err *err)
 {
 	struct collect_plan *head = (struct collect_plan *)i->plan.base;
 	struct collect_index index = *collect_index(head);
 	uint64_t at = 0;
 
-	index.codes.n = i->n_codes;
-	index.traps.n = i->n_traps;
-	if (insert_put(i, i->code, i->n_codes * sizeof *i->code,
-		       &index.codes.offset, err) < 0 ||
-	    insert_put(i, i->trap, i->n_traps * sizeof *i->trap,
-		       &index.traps.offset, err) < 0 ||
+	if (frames != NULL)
+		index.frames = *frames;
+	index.sites.n = i->n_sites;
+	if (put_list(i, &i->kept_codes, i->code, i->n_codes, sizeof *i->code,
+		     &index.codes, err) < 0 ||
+	    put_list(i, &i->kept_traps, i->trap, i->n_traps, sizeof *i->trap,
+		     &index.traps, err) < 0 ||
 	    insert_put(i, &index, sizeof index, &at, err) < 0)
 		return -1;
 	__atomic_store_n(&head->index, at, __ATOMIC_RELEASE);

@@ -2,8 +2,8 @@
 #include "probe/listing.h"
 
 #include "base/fmt.h"
+#include "image/loader.h"
 #include "probe/hooks.h"
-#include "probe/space.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +45,9 @@ struct listing {
 	size_t first[BUCKETS]; /* plus 1; 0: none */
 	struct hook *hook;     /* owned */
 	size_t n_hooks, hook_space;
+	struct space_own own;				   /* borrowed */
+	bool (*wanted)(void *ctx, const struct module *m); /* or NULL */
+	void *wanted_ctx;				   /* borrowed */
 	/* Of the description being added: */
 	enum provider provider;
 	int (*each)(void *ctx, size_t probe);
@@ -85,6 +88,25 @@ void listing_free(struct listing *l)
 	free(l->one);
 	free(l->hook);
 	free(l);
+}
+
+void listing_limit(struct listing *l,
+		   bool (*wanted)(void *ctx, const struct module *m), void *ctx)
+{
+	l->wanted = wanted;
+	l->wanted_ctx = ctx;
+}
+
+void listing_own(struct listing *l, const struct space_own *own)
+{
+	l->own = *own;
+}
+
+static bool is_wanted(void *ctx, const struct module *m)
+{
+	const struct listing *l = ctx;
+
+	return l->wanted == NULL || l->wanted(l->wanted_ctx, m);
 }
 
 /* -- Adding -- */
@@ -208,21 +230,49 @@ static bool read_word(void *ctx, uint64_t addr, uint64_t *out)
 	return true;
 }
 
-int listing_add(struct listing *l, const struct description *d,
-		int (*each)(void *ctx, size_t probe), void *ctx,
-		struct hark_err *err)
+static int add_as(struct listing *l, enum provider provider,
+		  const struct description *d,
+		  int (*each)(void *ctx, size_t probe), void *ctx,
+		  struct hark_err *err)
 {
 	struct names_tour t = {.modules = l->modules,
 			       .survey = survey_for,
 			       .visit = add_one,
 			       .word = read_word,
+			       .wanted = is_wanted,
 			       .ctx = l};
 
-	l->provider = d->provider;
+	l->provider = provider;
 	l->each = each;
 	l->ctx = ctx;
 	l->err = err;
 	return names_each(&t, d, err);
+}
+
+int listing_add(struct listing *l, const struct description *d,
+		int (*each)(void *ctx, size_t probe), void *ctx,
+		struct hark_err *err)
+{
+	return add_as(l, d->provider, d, each, ctx, err);
+}
+
+static int take_number(void *ctx, size_t probe)
+{
+	*(size_t *)ctx = probe;
+	return 0;
+}
+
+int listing_add_loader(struct listing *l, size_t *probe, struct hark_err *err)
+{
+	struct description d = {.function = LOADER_FUNCTION, .name = "entry"};
+	struct loader loader;
+
+	if (!loader_find(l->modules, &loader) || loader.state == 0)
+		return err_set(err, HARK_ENOENT, 0,
+			       "the program has no loader that tells of "
+			       "libraries");
+	d.module = loader.module->path;
+	return add_as(l, PROVIDER_LOADER, &d, take_number, probe, err);
 }
 
 /* -- Hooks -- */
@@ -284,7 +334,7 @@ int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 		int rc;
 
 		if (m->file == NULL || m->kind == MODULE_VDSO ||
-		    m->kind == MODULE_ANON)
+		    m->kind == MODULE_ANON || !is_wanted(l, m))
 			continue;
 		rc = area_for_hooks(l, m, wanted, &t.area, err);
 		if (rc < 0 || (rc > 0 && hooks_each(l->area[t.area].survey,
@@ -296,7 +346,7 @@ int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 
 int listing_make(struct listing *l, struct hark_err *err)
 {
-	if (space_of_pid(l->pid, l->room, err) < 0)
+	if (space_of_pid(l->pid, &l->own, l->room, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->n_areas; i++)
 		if (plan_make(l->area[i].plan, err) < 0)

@@ -8,6 +8,7 @@
 
 #include "probe/names.h"
 #include "probe/plan.h"
+#include "probe/space.h"
 
 struct listing;
 
@@ -15,6 +16,12 @@ struct listing;
 int listing_new(struct modules *modules, int pid, struct listing **out,
 		struct hark_err *err);
 void listing_free(struct listing *l);
+/* Where hark has trampolines already: borrowed until listing_make(). */
+void listing_own(struct listing *l, const struct space_own *own);
+/* Looks at some modules only, from now on. */
+void listing_limit(struct listing *l,
+		   bool (*wanted)(void *ctx, const struct module *m),
+		   void *ctx);
 
 /* Adds what a description names, and calls each (or NULL) with the number of
  * every probe that it names; one that several descriptions name is one. */
@@ -24,6 +31,9 @@ int listing_add(struct listing *l, const struct description *d,
 /* Adds the system calls that must be hooked (probe/hooks.h). */
 int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 		      struct hark_err *err);
+/* Adds the function by which the loader tells of libraries, as a probe of
+ * PROVIDER_LOADER; *probe is its number. */
+int listing_add_loader(struct listing *l, size_t *probe, struct hark_err *err);
 /* Chooses forms, once, after the last description. */
 int listing_make(struct listing *l, struct hark_err *err);
 

@@ -13,6 +13,9 @@ struct match {
 	size_t n, room;
 	uint32_t clause, description; /* being added */
 	struct hark_err *err;	      /* borrowed, likewise */
+	bool (*forgives)(void *ctx, const struct description *d,
+			 const struct hark_err *why);
+	void *ctx; /* borrowed, likewise */
 };
 
 static int add_pair(void *ctx, size_t probe)
@@ -55,22 +58,29 @@ static int add_description(struct match *m, const struct probe_program *p,
 	const char *const part[4] = {texts + d->provider, texts + d->module,
 				     texts + d->function, texts + d->name};
 	struct description what;
+	int rc;
 
 	if (d->when != PROBE_AT_CODE)
 		return 0;
 	if (description_of(part, pid, &what, m->err) < 0)
 		return -1;
-	return listing_add(l, &what, add_pair, m, m->err);
+	rc = listing_add(l, &what, add_pair, m, m->err);
+	if (rc < 0 && m->err->code == HARK_ENOENT && m->forgives != NULL &&
+	    m->forgives(m->ctx, &what, m->err))
+		return 0;
+	return rc;
 }
 
 int match_new(const struct probe_program *p, int pid, struct listing *l,
 	      struct match **out, struct hark_err *err)
 {
-	return match_some(p, pid, l, false, out, err);
+	return match_some(p, pid, l, NULL, NULL, out, err);
 }
 
 int match_some(const struct probe_program *p, int pid, struct listing *l,
-	       bool lenient, struct match **out, struct hark_err *err)
+	       bool (*forgives)(void *ctx, const struct description *d,
+				const struct hark_err *why),
+	       void *ctx, struct match **out, struct hark_err *err)
 {
 	struct match *m = calloc(1, sizeof *m);
 	int rc = 0;
@@ -78,6 +88,8 @@ int match_some(const struct probe_program *p, int pid, struct listing *l,
 	if (m == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
 	m->err = err;
+	m->forgives = forgives;
+	m->ctx = ctx;
 	for (uint32_t i = 0; i < p->clauses.n && rc == 0; i++) {
 		const struct probe_clause *c = &probe_clauses(p)[i];
 
@@ -85,8 +97,6 @@ int match_some(const struct probe_program *p, int pid, struct listing *l,
 		for (uint32_t k = 0; k < c->n_descriptions && rc == 0; k++) {
 			m->description = c->first_description + k;
 			rc = add_description(m, p, pid, l);
-			if (rc != 0 && lenient && err->code == HARK_ENOENT)
-				rc = 0;
 		}
 	}
 	if (rc != 0) {

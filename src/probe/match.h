@@ -16,9 +16,12 @@ struct match;
  * $target was. Descriptions that belong to no instruction are passed over. */
 int match_new(const struct probe_program *p, int pid, struct listing *l,
 	      struct match **out, struct hark_err *err);
-/* lenient: a description that nothing matches is none. */
+/* Likewise; a description that names nothing is left out, if `forgives` says
+ * so (NULL: none is); why is what is to be said of it. */
 int match_some(const struct probe_program *p, int pid, struct listing *l,
-	       bool lenient, struct match **out, struct hark_err *err);
+	       bool (*forgives)(void *ctx, const struct description *d,
+				const struct hark_err *why),
+	       void *ctx, struct match **out, struct hark_err *err);
 void match_free(struct match *m);
 
 /* For struct insert_plan: ctx is the match. */

@@ -408,6 +408,7 @@ static int visit_module(struct tour *t)
 static bool is_asked(const struct tour *t, const struct module *m)
 {
 	return m->file != NULL && m->kind != MODULE_VDSO &&
+	       (t->t->wanted == NULL || t->t->wanted(t->t->ctx, m)) &&
 	       (*t->d->module == '\0' || t->d->provider == PROVIDER_USDT ||
 		module_matches(m, t->d->module));
 }

@@ -29,7 +29,12 @@
 #include "image/usdt.h"
 #include "probe/body.h"
 
-enum provider { PROVIDER_PID, PROVIDER_PLT, PROVIDER_USDT };
+enum provider {
+	PROVIDER_PID,
+	PROVIDER_PLT,
+	PROVIDER_USDT,
+	PROVIDER_LOADER /* hark's own: no description has it */
+};
 
 struct description {
 	enum provider provider;
@@ -66,6 +71,8 @@ struct names_tour {
 	 * there is none. May be NULL: then what only the loader knows is not
 	 * known. */
 	bool (*word)(void *ctx, uint64_t addr, uint64_t *out);
+	/* NULL: all modules; else those alone. */
+	bool (*wanted)(void *ctx, const struct module *m);
 	void *ctx; /* borrowed; of all */
 };
 

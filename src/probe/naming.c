@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 struct naming {
-	struct modules *modules; /* owned */
+	struct modules *modules;				/* owned */
+	const struct module *(*past)(void *ctx, uint64_t addr); /* or NULL */
+	void *ctx;						/* borrowed */
 };
 
 int naming_new(struct image *im, int pid, struct naming **out,
@@ -34,6 +36,14 @@ void naming_free(struct naming *n)
 	free(n);
 }
 
+void naming_remember(struct naming *n,
+		     const struct module *(*past)(void *ctx, uint64_t addr),
+		     void *ctx)
+{
+	n->past = past;
+	n->ctx = ctx;
+}
+
 bool naming_is_fresh(struct naming *n)
 {
 	bool changed = false;
@@ -48,6 +58,8 @@ static const struct module *module_of(struct naming *n, uint64_t addr)
 
 	if (m == NULL && addr != 0 && !naming_is_fresh(n))
 		m = modules_find(n->modules, addr);
+	if (m == NULL && n->past != NULL)
+		m = n->past(n->ctx, addr);
 	return m;
 }
 

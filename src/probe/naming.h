@@ -17,6 +17,12 @@ int naming_new(struct image *im, int pid, struct naming **out,
 	       struct hark_err *err);
 void naming_free(struct naming *n);
 
+/* Asked for the module of an address where none is now; NULL: it does not know
+ * either. */
+void naming_remember(struct naming *n,
+		     const struct module *(*past)(void *ctx, uint64_t addr),
+		     void *ctx);
+
 /* Are the modules of the process those that they were? */
 bool naming_is_fresh(struct naming *n);
 

@@ -43,6 +43,8 @@
 
 enum { NATIVE_HOME_SIZE = 12 * 4096 };
 struct collect_home *native_home(void);
+/* What this process goes by, of the plan that its home is about. */
+const struct collect_index *native_index(const struct collect_plan *plan);
 
 /* In the image: hark installs it for each signal of home->ours and each one
  * that the program handles, as native_action() says. */

@@ -14,6 +14,14 @@ struct collect_home *native_home(void)
 	return (void *)native_home_at;
 }
 
+const struct collect_index *native_index(const struct collect_plan *plan)
+{
+	uint64_t mine =
+	    __atomic_load_n(&native_home()->index, __ATOMIC_ACQUIRE);
+
+	return mine != 0 ? collect_at(plan, mine) : collect_index(plan);
+}
+
 struct native_home *native_home_all(void)
 {
 	return (void *)native_home_at;

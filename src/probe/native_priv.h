@@ -3,7 +3,7 @@
 #define PROBE_NATIVE_PRIV_H
 
 /* In home: threads that have something to do before they leave the image. */
-#define NATIVE_WAITING 2096
+#define NATIVE_WAITING 2120
 
 #ifndef __ASSEMBLER__
 

@@ -50,7 +50,7 @@ static uint64_t *gregs(const struct caught *c)
 static const struct collect_trap *find_trap(uint64_t pc)
 {
 	const struct collect_plan *plan = native_plan();
-	const struct collect_index *index = collect_index(plan);
+	const struct collect_index *index = native_index(plan);
 	const struct collect_trap *traps =
 	    collect_at(plan, index->traps.offset);
 	uint64_t lo = 0, hi = index->traps.n;
@@ -155,7 +155,7 @@ static bool is_bad_read(const struct caught *c)
 static const struct trampoline *find_code(uint64_t pc, unsigned *offset)
 {
 	const struct collect_plan *plan = native_plan();
-	const struct collect_index *index = collect_index(plan);
+	const struct collect_index *index = native_index(plan);
 	const struct collect_code *codes =
 	    collect_at(plan, index->codes.offset);
 	uint64_t lo = 0, hi = index->codes.n;

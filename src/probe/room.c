@@ -106,6 +106,12 @@ int room_add(struct room *r, uint64_t lo, uint64_t hi, struct hark_err *err)
 		      (struct piece){lo, hi}, err);
 }
 
+int room_occupy(struct room *r, uint64_t lo, uint64_t hi, struct hark_err *err)
+{
+	return insert(&r->taken, ends_behind(&r->taken, lo),
+		      (struct piece){lo, hi}, err);
+}
+
 size_t room_pages(const struct room *r)
 {
 	uint64_t last = UINT64_MAX;

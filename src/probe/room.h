@@ -24,6 +24,9 @@ void room_free(struct room *r);
 /* Addresses [lo, hi) may be used; in ascending order, apart. */
 int room_add(struct room *r, uint64_t lo, uint64_t hi, struct hark_err *err);
 
+/* Some of them are taken already; apart from what else is. */
+int room_occupy(struct room *r, uint64_t lo, uint64_t hi, struct hark_err *err);
+
 /* What one byte of a distance may be. */
 enum room_byte {
 	ROOM_ANY,

@@ -19,7 +19,9 @@
 #include "probe/draft.h"
 #include "probe/errno_place.h"
 #include "probe/insert.h"
+#include "probe/late.h"
 #include "probe/output.h"
+#include "probe/tally.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,6 +49,7 @@ enum {
 struct stage {
 	struct draft draft;
 	struct insertion *insertion; /* owned */
+	struct late *late;	     /* owned; or NULL */
 	uint32_t first;		     /* number of its first site */
 	bool repeats; /* the same program as one before: same numbers */
 };
@@ -69,6 +72,7 @@ struct session {
 	struct board *board;	   /* owned */
 	struct output *output;	   /* owned */
 	struct output_site *sites; /* owned; n_sites */
+	struct late *late;	   /* owned; NULL: nothing is awaited */
 	size_t n_sites;
 	struct board_record *faults; /* owned: ERROR is still to run for them */
 	size_t n_faults, fault_room, faults_told;
@@ -152,6 +156,9 @@ static int insert_stage(struct session *s, struct door *d, struct stage *st,
 		    MORE_SITES + MORE_TIMES * (listing_count(p->listing) +
 					       plan.n_free_sites);
 	plan.geometry.max_sites = (uint32_t)s->n_sites;
+	/* Of other processes nobody looks at the libraries: none waits. */
+	if (p->watches && d->pid == s->pid)
+		plan.loader_state = p->loader_state;
 	if (insert_open(d, &plan, &st->insertion, err) < 0)
 		return -1;
 	if (!st->repeats)
@@ -226,6 +233,23 @@ static enum flow_kind flow_of(const struct probe *p)
 	if (p->kind == SITE_ENTRY)
 		return FLOW_ENTRY;
 	return p->kind == SITE_INSIDE ? FLOW_OTHER : FLOW_RETURN;
+}
+
+/* Probe k of the listing is number first + k of the insertion. */
+static void name_listing(void *ctx, const struct listing *l, size_t first)
+{
+	struct session *s = ctx;
+	struct probe p;
+
+	for (size_t i = 0; i < listing_count(l); i++) {
+		uint32_t site = insert_site(s->insertion, first + i);
+
+		if (site >= s->n_sites)
+			continue;
+		listing_get(l, i, &p);
+		s->sites[site] =
+		    (struct output_site){p.pretty, p.name, flow_of(&p)};
+	}
 }
 
 static void name_stage(struct session *s, const struct draft *d,
@@ -631,6 +655,7 @@ static int enter_next(struct session *s, pid_t pid, struct stage *st,
 
 static void drop_stage(struct stage *st)
 {
+	late_free(st->late);
 	insert_close(st->insertion);
 	draft_fini(&st->draft);
 }
@@ -645,14 +670,15 @@ static void keep_stage(struct session *s, pid_t pid, struct stage *st,
 	if (!st->repeats)
 		name_stage(s, &st->draft, st->insertion);
 	if (pid == s->pid) {
-		*place = (struct stage){s->draft, s->insertion, s->first,
-					s->repeats};
+		*place = (struct stage){s->draft, s->insertion, s->late,
+					s->first, s->repeats};
 		s->draft = st->draft;
 		s->insertion = st->insertion;
 		s->first = st->first;
 		s->repeats = st->repeats;
 		s->draft.unbound = place->draft.unbound;
 		place->draft.unbound = unbound;
+		s->late = NULL;
 	} else if (!st->repeats) {
 		*place = *st;
 	} else {
@@ -682,6 +708,47 @@ static void tell_next(const struct session *s, pid_t pid,
 	note(s, false, line);
 }
 
+static void tell_missing(const struct session *s)
+{
+	char *line = s->draft.missing, *end;
+
+	for (; line != NULL && *line != '\0'; line = end + 1) {
+		end = strchr(line, '\n');
+		*end = '\0';
+		note(s, false, line);
+	}
+}
+
+static void late_note(void *ctx, bool is_error, const char *text)
+{
+	note(ctx, is_error, text);
+}
+
+/* What comes later. */
+static int watch(struct session *s, struct hark_err *err)
+{
+	const struct late_plan plan = {
+	    .image = s->image,
+	    .pid = s->pid,
+	    .pidfd = s->pidfd,
+	    .program = s->draft.program,
+	    .modules = s->draft.modules,
+	    .insertion = s->insertion,
+	    .board = s->board,
+	    .next_site = &s->next_site,
+	    .came = name_listing,
+	    .note = late_note,
+	    .ctx = s,
+	};
+
+	if (!s->draft.watches)
+		return 0;
+	if (late_new(&plan, &s->late, err) < 0)
+		return -1;
+	naming_remember(s->draft.naming, late_past, s->late);
+	return 0;
+}
+
 /* Somebody executes another program. */
 static int go_along(struct session *s, pid_t pid, pid_t tid,
 		    struct hark_err *err)
@@ -696,6 +763,9 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 		if (place != NULL && enter_next(s, pid, &st, &why) == 0) {
 			keep_stage(s, pid, &st, place);
 			why = (struct hark_err){0};
+			if (pid == s->pid)
+				rc =
+				    watch(s, rc < 0 ? NULL : err) < 0 ? -1 : rc;
 		} else {
 			drop_stage(&st);
 		}
@@ -774,8 +844,9 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 	if (s->p.launch != NULL ? enter_started(s, err) < 0
 				: enter_running(s, err) < 0)
 		return -1;
-	if (open_output(s, err) < 0)
+	if (open_output(s, err) < 0 || watch(s, err) < 0)
 		return -1;
+	tell_missing(s);
 	tell_refused(s);
 	unbound_each(s->draft.unbound, PROBE_AT_BEGIN, run_unbound, s);
 	return drain(s, true, err);
@@ -808,6 +879,7 @@ void session_close(struct session *s)
 		return;
 	let_go(s);
 	output_free(s->output);
+	late_free(s->late);
 	board_close(s->board);
 	insert_close(s->insertion);
 	draft_fini(&s->draft);
@@ -847,6 +919,9 @@ int session_step(struct session *s, enum session_status *out,
 		unbound_due(s->draft.unbound, tracee_now_ns(), run_unbound, s);
 	if (drain(s, is_over, err) < 0)
 		return -1;
+	/* What was recorded before is shown, with the names that were right. */
+	if (!is_over)
+		late_step(s->late);
 	*out = output_has_exit(s->output, &status) ? SESSION_EXIT
 	       : is_over			   ? SESSION_ENDED
 						   : SESSION_ON;
@@ -872,7 +947,10 @@ void session_wait(struct session *s)
 int session_stop(struct session *s, struct hark_err *err)
 {
 	struct hark_err second;
-	int rc = take_out(s, err);
+	int rc;
+
+	board_leave(s->board);
+	rc = take_out(s, err);
 
 	insert_leave_children();
 	if (drain(s, true, rc < 0 ? &second : err) < 0)
@@ -893,39 +971,20 @@ bool session_exit_status(const struct session *s, int *out)
 
 /* -- Accounts -- */
 
-static void add_hits(struct collect_account *to,
-		     const struct collect_account *from)
-{
-	to->executed += from->executed;
-	to->recorded += from->recorded;
-	to->dropped += from->dropped;
-	to->recursed += from->recursed;
-	to->faulted += from->faulted;
-}
-
-static bool is_same(const struct session_account *a,
-		    const struct session_account *b)
-{
-	for (unsigned i = 0; i < 4; i++)
-		if (strcmp(a->text[i], b->text[i]) != 0)
-			return false;
-	return true;
-}
-
 /* Of one instruction; false if it has no probe. */
-static bool account_of(const struct session *s, const struct draft *d,
-		       const struct insertion *in, size_t probe,
+static bool account_of(const struct session *s, const struct insertion *in,
+		       const struct listing *l, size_t first, size_t probe,
 		       struct session_account *out)
 {
 	static const char *const providers[] = {[PROVIDER_PID] = "pid",
 						[PROVIDER_PLT] = "plt",
 						[PROVIDER_USDT] = "usdt"};
-	uint32_t site = insert_site(in, probe);
+	uint32_t site = insert_site(in, first + probe);
 	struct probe p;
 
-	if (site == UINT32_MAX)
+	listing_get(l, probe, &p);
+	if (site == UINT32_MAX || p.provider == PROVIDER_LOADER)
 		return false;
-	listing_get(d->listing, probe, &p);
 	*out = (struct session_account){
 	    .text = {providers[p.provider], p.module->name, p.pretty, p.name},
 	    .sites = 1,
@@ -934,26 +993,35 @@ static bool account_of(const struct session *s, const struct draft *d,
 	return true;
 }
 
-static void visit_stage(
-    const struct session *s, const struct draft *d, const struct insertion *in,
-    void (*visit)(void *ctx, const struct session_account *a), void *ctx)
-{
-	struct session_account all = {0}, one;
+struct account_tour {
+	const struct session *s;
+	const struct insertion *in;
+	struct tally tally;
+};
 
-	for (size_t i = 0; i < listing_count(d->listing); i++) {
-		if (!account_of(s, d, in, i, &one))
-			continue;
-		if (all.sites > 0 && is_same(&all, &one)) {
-			add_hits(&all.hits, &one.hits);
-			all.sites++;
-			continue;
-		}
-		if (all.sites > 0)
-			visit(ctx, &all);
-		all = one;
-	}
-	if (all.sites > 0)
-		visit(ctx, &all);
+static void account_listing(void *ctx, const struct listing *l, size_t first)
+{
+	struct account_tour *t = ctx;
+	struct session_account one;
+
+	for (size_t i = 0; i < listing_count(l); i++)
+		if (account_of(t->s, t->in, l, first, i, &one))
+			tally_add(&t->tally, &one);
+}
+
+/* A program that repeats another is counted there; but not what it loaded. */
+static void visit_stage(const struct session *s, const struct stage *st,
+			void (*visit)(void *ctx,
+				      const struct session_account *a),
+			void *ctx)
+{
+	struct account_tour t = {
+	    s, st->insertion, {.visit = visit, .ctx = ctx}};
+
+	if (!st->repeats)
+		account_listing(&t, st->draft.listing, 0);
+	late_each(st->late, account_listing, &t);
+	tally_end(&t.tally);
 }
 
 void session_accounts(const struct session *s,
@@ -961,6 +1029,8 @@ void session_accounts(const struct session *s,
 		      void *ctx)
 {
 	const char *const(*texts)[4] = unbound_texts(s->draft.unbound);
+	const struct stage newest = {s->draft, s->insertion, s->late, s->first,
+				     s->repeats};
 	struct session_account one;
 
 	for (size_t i = 0; i < unbound_count(s->draft.unbound); i++) {
@@ -970,11 +1040,8 @@ void session_accounts(const struct session *s,
 		visit(ctx, &one);
 	}
 	for (size_t i = 0; i < s->n_others; i++)
-		if (!s->others[i].repeats)
-			visit_stage(s, &s->others[i].draft,
-				    s->others[i].insertion, visit, ctx);
-	if (!s->repeats)
-		visit_stage(s, &s->draft, s->insertion, visit, ctx);
+		visit_stage(s, &s->others[i], visit, ctx);
+	visit_stage(s, &newest, visit, ctx);
 }
 
 struct explain {

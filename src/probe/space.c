@@ -3,7 +3,8 @@
  * A gap loses its first and last megabytes, so that a mapping beside it may
  * grow, and more behind the heap and before a stack. The kernel puts new
  * mappings wherever it likes: whoever takes an address must be ready to find
- * it gone. */
+ * it gone. What hark has put there itself is no neighbour: more may lie right
+ * beside it. */
 #include "probe/space.h"
 
 #include <errno.h>
@@ -43,7 +44,17 @@ static bool read_range(const char *line, uint64_t *lo, uint64_t *hi)
 	return end != line && *end == ' ';
 }
 
-int space_of_maps(const char *text, struct room *r, struct hark_err *err)
+/* Is all of it hark's own? Ranges ascend; some may touch. */
+static bool is_own(const struct space_own *own, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < own->n && lo < hi; i++)
+		if (lo - own->range[i].at < own->range[i].len)
+			lo = own->range[i].at + own->range[i].len;
+	return lo >= hi;
+}
+
+int space_of_maps(const char *text, const struct space_own *own, struct room *r,
+		  struct hark_err *err)
 {
 	uint64_t end = lowest, after = 0, lo, hi;
 	int rc = 0;
@@ -52,7 +63,7 @@ int space_of_maps(const char *text, struct room *r, struct hark_err *err)
 		size_t len = strcspn(text, "\n");
 
 		if (read_range(text, &lo, &hi) && lo >= end && lo < hi &&
-		    lo < highest) {
+		    lo < highest && !is_own(own, lo, hi)) {
 			rc = add_gap(r, end, lo, after,
 				     has_word(text, len, "[stack]") ? GROWTH
 								    : MARGIN,
@@ -64,6 +75,9 @@ int space_of_maps(const char *text, struct room *r, struct hark_err *err)
 	}
 	if (rc == 0)
 		rc = add_gap(r, end, highest, after, MARGIN, err);
+	for (size_t i = 0; i < own->n && rc == 0; i++)
+		rc = room_occupy(r, own->range[i].at,
+				 own->range[i].at + own->range[i].len, err);
 	return rc;
 }
 
@@ -89,7 +103,8 @@ static char *read_all(FILE *f)
 	return NULL;
 }
 
-int space_of_pid(int pid, struct room *r, struct hark_err *err)
+int space_of_pid(int pid, const struct space_own *own, struct room *r,
+		 struct hark_err *err)
 {
 	char path[64], *text;
 	FILE *f;
@@ -104,7 +119,7 @@ int space_of_pid(int pid, struct room *r, struct hark_err *err)
 	fclose(f);
 	if (text == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	rc = space_of_maps(text, r, err);
+	rc = space_of_maps(text, own, r, err);
 	free(text);
 	return rc;
 }

@@ -313,7 +313,7 @@ uint32_t stack_walk_by(const struct collect_plan *plan,
 	if (n == 0)
 		return 0;
 	w.plan = plan;
-	w.index = collect_index(plan);
+	w.index = native_index(plan);
 	w.read = read;
 	begin(&w, frame);
 	do

@@ -13,7 +13,8 @@
  * struct collect_plan; all else in it is found through struct collect_index,
  * which is replaced as a whole when a library comes or goes: whoever has read
  * .index sees one state of it. Nothing that an older index refers to is ever
- * overwritten.
+ * overwritten: a child of fork, whose libraries are those of that moment, goes
+ * on with the index that its home had then.
  *
  * hark believes nothing that the board holds. Pure layouts. */
 #ifndef WIRE_COLLECT_H
@@ -24,7 +25,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 4 };
+enum { COLLECT_VERSION = 5 };
 
 /* n things at an offset of the plan. */
 struct collect_span {
@@ -57,6 +58,7 @@ enum collect_kind {
 	COLLECT_RETURN, /* arg0: offset in the function, arg1: rax */
 	COLLECT_INSIDE, /* no arguments */
 	COLLECT_USDT,	/* .args */
+	COLLECT_LOADER, /* its list of libraries has changed: hark is told */
 };
 
 /* One probe: a name, an instruction, the clauses that want it. Several probes
@@ -146,6 +148,7 @@ enum { COLLECT_BYTES = 20 }; /* that one patch may change */
 /* Bytes of the program that are changed, or about to be. */
 struct collect_change {
 	uint64_t at;
+	uint64_t place; /* what is mapped there (probe/insert_place.c) */
 	uint8_t len, zero[3];
 	uint8_t bytes[COLLECT_BYTES], old[COLLECT_BYTES];
 	uint8_t pad[4];
@@ -153,6 +156,12 @@ struct collect_change {
 
 struct collect_range {
 	uint64_t at, len;
+};
+
+/* A counter of a programmer's probe, which says whether anybody listens. */
+struct collect_semaphore {
+	uint64_t at; /* 0: its module is gone */
+	uint64_t place;
 };
 
 /* Written before anything of it is done, so that another hark can undo what
@@ -167,7 +176,7 @@ struct collect_removal {
 	uint64_t ours;	  /* signals, as bits */
 	struct collect_span ranges;	/* struct collect_range: trampolines */
 	struct collect_span changes;	/* struct collect_change */
-	struct collect_span semaphores; /* uint64_t: where they are */
+	struct collect_span semaphores; /* struct collect_semaphore */
 };
 
 struct collect_plan {
@@ -176,7 +185,7 @@ struct collect_plan {
 	uint64_t size; /* of the plan, as mapped */
 	/* Addresses in the target. */
 	uint64_t image, image_len, board, home, table;
-	uint64_t index; /* offset of a struct collect_index: atomic */
+	uint64_t index; /* offset of the newest struct collect_index: atomic */
 	struct collect_span program; /* n: bytes of a struct probe_program */
 	struct collect_geometry geometry;
 	struct collect_clock clock;
@@ -189,6 +198,11 @@ struct collect_plan {
 	uint64_t self; /* where the block is; 0: not there yet */
 	uint64_t home_len, table_len, board_len;
 	uint64_t removal; /* offset of a struct collect_removal: atomic */
+	/* Where the loader says whether its list is whole: a uint32_t that is
+	 * 0 then. 0: it is not asked. */
+	uint64_t loader_state;
+	uint32_t hark; /* its pid, if the target sees it by that; else 0 */
+	uint32_t pad;
 };
 
 static inline const void *collect_at(const struct collect_plan *p,
@@ -299,6 +313,11 @@ struct collect_home {
 	uint64_t plan; /* first: in the target */
 	uint64_t ours; /* signals that are always handled by hark */
 	struct collect_action program[65]; /* what the program asked for */
+	/* As far as this process has come. It may be a child of fork, and what
+	 * hark has done to its parent since was not done to it. */
+	uint64_t index;	 /* as .index of the plan; 0: that one. Atomic */
+	uint64_t ranges; /* of the record's ranges: how many are mapped */
+	uint64_t raised; /* of its semaphores: how many are raised */
 };
 
 #endif

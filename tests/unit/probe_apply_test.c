@@ -146,7 +146,8 @@ static void begin(void)
 	ck_assert_int_eq(0, survey_of_bytes(__start_probe_text, text_start,
 					    text_len, &survey, &err));
 	ck_assert_int_eq(0, room_new(&room, &err));
-	ck_assert_int_eq(0, space_of_pid(getpid(), room, &err));
+	ck_assert_int_eq(
+	    0, space_of_pid(getpid(), &(struct space_own){0}, room, &err));
 }
 
 /* The functions, one after the other; ends are not known, so all of it. */

@@ -273,7 +273,8 @@ START_TEST(gaps_keep_a_distance_from_what_grows)
 	uint64_t at = 0;
 
 	ck_assert_int_eq(0, room_new(&r, &err));
-	ck_assert_int_eq(0, space_of_maps(maps, r, &err));
+	ck_assert_int_eq(0,
+			 space_of_maps(maps, &(struct space_own){0}, r, &err));
 	ck_assert(room_take(r, &w, &at, &err));
 	ck_assert(at < 0x555555554000 - (1 << 23) ||
 		  at >= 0x555555800000 + (1 << 26));

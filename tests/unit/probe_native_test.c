@@ -83,6 +83,22 @@ START_TEST(a_trap_that_is_gone_is_executed)
 }
 END_TEST
 
+/* Its parent has unloaded a library since, which the child has. */
+START_TEST(a_child_goes_by_the_index_that_its_home_had)
+{
+	struct run *r = run_new(1000, &program_probe[0]);
+
+	program_begin();
+	program_put_all();
+	native_home()->index =
+	    ((const struct collect_plan *)native_home()->plan)->index;
+	program_list(0);
+	expect_sum(r->n, program_trap(r->n, r->done));
+	expect_each(r->done, r->fired, r->n);
+	run_free(r);
+}
+END_TEST
+
 /* -- The program's own traps -- */
 
 START_TEST(a_program_gets_its_own_traps)
@@ -274,6 +290,7 @@ Suite *probe_native_suite(void)
 	tcase_add_test(t, a_hundred_thousand_traps_are_exact);
 	tcase_add_test(t, a_million_jumps_are_exact);
 	tcase_add_test(t, a_trap_that_is_gone_is_executed);
+	tcase_add_test(t, a_child_goes_by_the_index_that_its_home_had);
 	tcase_add_test(t, a_program_gets_its_own_traps);
 	tcase_add_test(t, a_program_gets_its_own_illegal_instructions);
 	tcase_add_test(t, a_program_dies_as_it_would_have);
