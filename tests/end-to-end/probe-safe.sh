@@ -46,7 +46,7 @@ for case in "${chosen[@]}"; do
 	n=$((n + 5))
 	[[ $case == !* ]] || n=$((n + 2))
 done
-[ -n "${CASE:-}" ] || n=$((n + 20))
+[ -n "${CASE:-}" ] || n=$((n + 20 + 31))
 plan $n
 
 build signals
@@ -55,8 +55,13 @@ build stacks -Wl,-z,now
 build jumps
 build births -fno-stack-protector
 build family
+build modules
 build strings -fno-builtin -fno-tree-loop-distribute-patterns
 g++ -O2 -fno-ipa-cp -g "$SRC/probe_throw.cc" -o throw
+gcc -O2 -g -shared -fPIC "$SRC/probe_plugin.c" -o plugin.so
+cp plugin.so plugin2.so
+echo 'int main(void) { return 0; }' |
+	gcc -x c - -x none -Wl,--no-as-needed "$PWD/plugin.so" -o linked
 
 # clause DESCRIPTION...: one that counts all of them.
 clause() {
@@ -178,6 +183,155 @@ while read -r f least most; do
 		right=$((right + 1))
 done <<<"$want"
 is "what it called, also when it was another" "$right" 2
+
+# -- Libraries that come and go --
+
+mkfifo told
+trap '' PIPE # the guest may have died: that is told below
+# listen MODE: the guest that is told what to do, as $pid.
+listen() {
+	rm -f said
+	./modules "$1" <told >said &
+	pid=$!
+	exec 9>told
+	wait_for ready said
+}
+# tell LETTER...: it does that, one after the other.
+tell() {
+	local letter seen
+
+	for letter in "$@"; do
+		seen=$(grep -c ^done said)
+		printf %s "$letter" >&9
+		await does_more "$seen"
+	done
+}
+does_more() { [ "$(grep -c ^done said)" -gt "$1" ] || ended $pid; }
+probed() {
+	grep -q '^[^ ]* r-xs.*memfd:hark-probe' "/proc/$pid/maps" &&
+		grep -q '^TracerPid:.0$' "/proc/$pid/status"
+}
+# come SCRIPT: hark probes it, as $hark, with $OPTIONS.
+come() {
+	printf '%s\n' "$1" >script.d
+	rm -f shown
+	"$HARK" probe -o shown "${OPTIONS[@]}" -s script.d -p "$pid" \
+		>/dev/null 2>errors </dev/null &
+	hark=$!
+	await probed
+}
+go() {
+	kill -INT $hark
+	wait $hark
+}
+end() {
+	exec 9>&-
+	wait $pid
+	status=$?
+}
+
+# functions MODULE: descriptions of all that the guest counts, of a library that
+# is called so.
+functions() {
+	local f
+
+	for f in plugin_work plugin_trapped plugin_begin; do
+		echo "pid\$target:$1:$f:entry"
+	done
+	echo 'pid$target:a.out:use:entry'
+}
+mapfile -t by_name < <(functions plugin.so)
+mapfile -t by_pattern < <(functions 'plugin*')
+
+for module in plugin.so 'plugin*' '*'; do
+	mapfile -t list < <(functions "$module")
+	probe "$(clause "${list[@]}")" ./modules again 100
+	unharmed "$module comes to other places"
+	hits "$module comes to other places: counted"
+	is "$module comes to other places: accounted for" \
+		"$(check accounts errors)" right
+done
+probe "$(clause "${by_pattern[@]}")" ./modules copies 50
+unharmed "two copies of a library"
+hits "two copies of a library: counted"
+is "two copies of a library: accounted for" "$(check accounts errors)" right
+
+for module in plugin.so 'plugin*'; do
+	mapfile -t list < <(functions "$module" | grep -v plugin_begin)
+	probe "$(clause "${list[@]}")" ./modules threads 200
+	unharmed "four threads load and unload $module"
+	hits "four threads load and unload $module: counted"
+done
+
+probe "$(clause 'pid$target:plugin*::entry' 'pid$target:plugin*::return' \
+	'pid$target:a.out::entry' 'pid$target:a.out::return')" \
+	./modules again 100
+unharmed "a library and its callers, all entries and returns"
+hits "a library and its callers, all entries and returns: counted"
+mapfile -t all < <(every ./linked plugin.so 'plugin_*' |
+	sed 's/ .*//; s/^/pid$target:/')
+probe "$(clause "${all[@]}" 'pid$target:a.out:use:entry')" ./modules again 50
+unharmed "all ${#all[@]} instructions of a library"
+hits "all instructions of a library: counted"
+
+# It was there before hark came; what is in its place then is not hark's.
+listen ask
+tell l
+come "$(clause "${by_name[@]}" 'usdt$target:plugin.so::meet')"
+tell c u p l c
+go
+tell u l c
+end
+unharmed "a library that was there goes and comes"
+is "its calls are counted, wherever it was" \
+	"$(awk 'NF { print $1, $NF }' shown | sort | xargs)" \
+	"plugin_begin 1 plugin_trapped 40 plugin_work 40 plugin_work 40 use 2"
+
+# hark is killed; the library goes, and other memory comes to its place.
+listen ask
+tell l
+come "$(clause "${by_name[@]}" 'usdt$target:plugin.so::meet')"
+tell c
+kill -KILL $hark
+wait $hark 2>/dev/null
+tell c u p
+attach 'tick-10ms { exit(0); }' $pid
+is "what a killed hark has left of a library that is gone" "$status" 0
+tell l c
+end
+unharmed "other memory in its place is not harmed"
+
+# A child of fork has what its parent unloads.
+for follow in '' -f; do
+	OPTIONS=(${follow:+"$follow"})
+	listen ask
+	tell l
+	come "$(clause "${by_pattern[@]}")"
+	tell c f u k l c
+	go
+	OPTIONS=()
+	tell k c
+	end
+	unharmed "a child has a library that its parent unloads${follow:+, $follow}"
+	n=${follow:+1}
+	n=$((n + 2))
+	is "calls are counted${follow:+, also of the child}" \
+		"$(awk 'NF { print $1, $NF }' shown | sort | xargs)" \
+		"plugin_begin 1 plugin_trapped $((20 * n)) plugin_work $((20 * n)) use $n"
+done
+
+# hark comes and goes while the library does.
+listen race
+wrong=0
+for i in {1..40}; do
+	attach "$(clause "${by_pattern[@]}") tick-${i}ms { exit(0); }" $pid
+	[ $status = 0 ] && [ "$(check accounts errors)" = right ] ||
+		wrong=$((wrong + 1))
+done
+is "hark comes and goes while a library does" $wrong 0
+is "and leaves nothing" "$(grep -c memfd:hark "/proc/$pid/maps")" 0
+end
+unharmed "which is not harmed"
 
 # -- The function that libc has chosen --
 
