@@ -1,0 +1,233 @@
+/* probe/session_next.c - what comes later: libraries that the program loads,
+ * and programs that it executes.
+ *
+ * Each program is a stage: a draft, what was inserted, and the libraries that
+ * it has loaded since. The newest of the process that the session is about is
+ * session.now. All share the board. */
+#include "probe/session_priv.h"
+
+#include "base/fmt.h"
+#include "outside/attach.h"
+#include "outside/proc.h"
+#include "outside/refuse.h"
+#include "probe/along.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- Libraries -- */
+
+static void late_note(void *ctx, bool is_error, const char *text)
+{
+	session_note(ctx, is_error, text);
+}
+
+/* What comes later. */
+int session_watch(struct session *s, struct hark_err *err)
+{
+	const struct late_plan plan = {
+	    .image = s->image,
+	    .pid = s->pid,
+	    .pidfd = s->pidfd,
+	    .program = s->now.draft.program,
+	    .modules = s->now.draft.modules,
+	    .insertion = s->now.insertion,
+	    .board = s->board,
+	    .next_site = &s->next_site,
+	    .came = session_name_listing,
+	    .note = late_note,
+	    .ctx = s,
+	};
+
+	if (!s->now.draft.watches)
+		return 0;
+	if (late_new(&plan, &s->now.late, err) < 0)
+		return -1;
+	naming_remember(s->now.draft.naming, late_past, s->now.late);
+	return 0;
+}
+
+/* -- Stages -- */
+
+/* A new place among the others; NULL: no memory. */
+static struct stage *add_stage(struct session *s)
+{
+	struct stage *more =
+	    reallocarray(s->others, s->n_others + 1, sizeof *more);
+
+	if (more == NULL)
+		return NULL;
+	s->others = more;
+	return &more[s->n_others];
+}
+
+static bool is_same_probe(const struct probe *a, const struct probe *b)
+{
+	const bool none = a->patch == NULL || b->patch == NULL;
+
+	return strcmp(a->module->name, b->module->name) == 0 &&
+	       strcmp(a->pretty, b->pretty) == 0 &&
+	       strcmp(a->name, b->name) == 0 && a->kind == b->kind &&
+	       a->provider == b->provider && a->offset == b->offset &&
+	       (none ? a->patch == b->patch
+		     : a->patch->form == b->patch->form &&
+			   (a->patch->code == 0) == (b->patch->code == 0));
+}
+
+/* Do their sites get the same numbers, counted from the first? */
+static bool is_same_program(const struct draft *a, const struct draft *b)
+{
+	size_t n = listing_count(a->listing);
+	struct probe p, q;
+
+	if (n != listing_count(b->listing))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		listing_get(a->listing, i, &p);
+		listing_get(b->listing, i, &q);
+		if (!is_same_probe(&p, &q))
+			return false;
+	}
+	return true;
+}
+
+/* Programs that come again have their numbers again, so that any number of
+ * processes finds room. */
+static void number_stage(const struct session *s, struct stage *st)
+{
+	st->first = s->next_site;
+	st->repeats = true;
+	if (is_same_program(&s->now.draft, &st->draft)) {
+		st->first = s->now.first;
+		return;
+	}
+	for (size_t i = 0; i < s->n_others; i++)
+		if (is_same_program(&s->others[i].draft, &st->draft)) {
+			st->first = s->others[i].first;
+			return;
+		}
+	st->repeats = false;
+}
+
+/* Probes for the program that pid has become, which is held. */
+static int enter_next(struct session *s, pid_t pid, struct stage *st,
+		      struct hark_err *err)
+{
+	size_t refused;
+	struct door d;
+	int rc;
+
+	if (draft_init(&st->draft, s->image, pid, s->pid, s->p.script,
+		       s->p.options, DRAFT_FOLLOWED, err) < 0)
+		return -1;
+	if (st->draft.program->size != s->now.draft.program->size ||
+	    memcmp(st->draft.program, s->now.draft.program,
+		   s->now.draft.program->size) != 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "the script means something else there");
+	if (match_check(st->draft.match, st->draft.listing, &refused, err) < 0)
+		return -1;
+	number_stage(s, st);
+	door_init(&d, pid);
+	rc = door_add(&d, pid, err);
+	if (rc == 0)
+		rc = refuse_executed(pid, &d.threads[0].seen, err);
+	if (rc == 0)
+		rc = session_insert(s, &d, st, s->now.insertion, err);
+	door_fini(&d);
+	return rc;
+}
+
+void session_drop_stage(struct stage *st)
+{
+	late_free(st->late);
+	insert_close(st->insertion);
+	draft_fini(&st->draft);
+}
+
+/* The newest of the process that the session is about is where it was; what
+ * another process has is taken out of it by the record there. */
+static void keep_stage(struct session *s, pid_t pid, struct stage *st,
+		       struct stage *place)
+{
+	struct unbound *unbound = st->draft.unbound;
+
+	if (!st->repeats)
+		session_name_stage(s, st);
+	if (pid == s->pid) {
+		*place = s->now;
+		s->now = *st;
+		s->now.draft.unbound = place->draft.unbound;
+		place->draft.unbound = unbound;
+	} else if (!st->repeats) {
+		*place = *st;
+	} else {
+		session_drop_stage(st);
+		return;
+	}
+	s->n_others++;
+}
+
+/* -- Programs -- */
+
+static void heard(void *ctx)
+{
+	const struct session *s = ctx;
+
+	board_exec_heard(s->board);
+}
+
+static void tell_next(const struct session *s, pid_t pid,
+		      const struct hark_err *err)
+{
+	char line[256];
+
+	if (err->text[0] == '\0')
+		return;
+	fmt_text(line, sizeof line,
+		 "process %d executes another program, which has no probes: %s",
+		 (int)pid, err->text);
+	session_note(s, false, line);
+}
+
+/* Somebody executes another program. */
+static int go_along(struct session *s, pid_t pid, pid_t tid,
+		    struct hark_err *err)
+{
+	struct stage *place = add_stage(s), st = {0};
+	struct hark_err why;
+	int rc = 0;
+
+	if (along_exec(pid, tid, heard, s, &why) == 1) {
+		rc = board_drain(s->board, 1, output_record, s->output, err);
+		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
+		if (place != NULL && enter_next(s, pid, &st, &why) == 0) {
+			keep_stage(s, pid, &st, place);
+			why = (struct hark_err){0};
+			if (pid == s->pid)
+				rc = session_watch(s, rc < 0 ? NULL : err) < 0
+					 ? -1
+					 : rc;
+		} else {
+			session_drop_stage(&st);
+		}
+		attach_release(pid);
+	}
+	tell_next(s, pid, &why);
+	board_exec_over(s->board);
+	return rc;
+}
+
+/* Ids are those of hark's own world, or nobody can be followed. */
+int session_hear_exec(struct session *s, struct hark_err *err)
+{
+	uint32_t pid, tid;
+
+	if (!board_exec(s->board, &pid, &tid))
+		return 0;
+	if (!proc_same_ids((pid_t)pid)) {
+		session_answer_exec(s);
+		return 0;
+	}
+	return go_along(s, (pid_t)pid, (pid_t)tid, err);
+}

@@ -1,0 +1,109 @@
+/* probe/session_priv.h - how the parts of hark probe come together.
+ *
+ *	session.c	   its life
+ *	session_enter.c	   probes into the process
+ *	session_show.c	   records on their way to people
+ *	session_clause.c   what hark itself does for the script
+ *	session_next.c	   libraries and programs that come later
+ *	session_leave.c	   probes out again
+ *	session_account.c  what became of every hit */
+#ifndef PROBE_SESSION_PRIV_H
+#define PROBE_SESSION_PRIV_H
+
+#include "outside/door.h"
+#include "probe/board.h"
+#include "probe/clock.h"
+#include "probe/draft.h"
+#include "probe/insert.h"
+#include "probe/late.h"
+#include "probe/output.h"
+#include "probe/session.h"
+
+/* A program that probes were put into. */
+struct stage {
+	struct draft draft;
+	struct insertion *insertion; /* owned */
+	struct late *late;	     /* owned; NULL: no library is awaited */
+	uint32_t first;		     /* number of its first site */
+	bool repeats; /* the same program as one before: same numbers */
+};
+
+struct session {
+	struct session_plan p;
+	pid_t pid;
+	int pidfd;		 /* owned */
+	struct image *image;	 /* owned */
+	struct clock_look clock; /* a first look */
+	struct door door;	 /* while is_held */
+	bool is_held, is_gone;
+	struct stage now;     /* of pid, the newest */
+	struct stage *others; /* owned: all but that */
+	size_t n_others;
+	uint32_t next_site;	   /* behind those of all programs */
+	struct board *board;	   /* owned */
+	struct output *output;	   /* owned */
+	struct output_site *sites; /* owned; n_sites */
+	size_t n_sites;
+	struct board_record *faults; /* owned: ERROR is still to run for them */
+	size_t n_faults, fault_room, faults_told;
+	size_t refused;
+	bool is_busy; /* much came with the last step */
+};
+
+/* One line for a person. */
+void session_note(const struct session *s, bool is_error, const char *text);
+
+/* -- session_enter.c -- */
+
+/* A program that is held at its beginning; a process that runs. Both are held
+ * afterwards, as far as they got. */
+int session_enter_started(struct session *s, struct hark_err *err);
+int session_enter_running(struct session *s, struct hark_err *err);
+/* Through the door; the process stays held. after: the program before; NULL:
+ * it is the first. */
+int session_insert(struct session *s, struct door *d, struct stage *st,
+		   const struct insertion *after, struct hark_err *err);
+int session_hold(struct session *s, struct hark_err *err);
+/* Of a process that is held, if it is. */
+void session_let_go(struct session *s);
+
+/* -- session_show.c -- */
+
+int session_open_output(struct session *s, struct hark_err *err);
+/* What is on the board. Clauses that failed may make more of it. */
+int session_drain(struct session *s, bool last, struct hark_err *err);
+/* What records of these sites are to be called. The former as struct late_plan
+ * has it. */
+void session_name_listing(void *ctx, const struct listing *l, size_t first);
+void session_name_stage(struct session *s, const struct stage *st);
+
+/* -- session_clause.c: ctx is the session -- */
+
+/* One clause of a site that belongs to no instruction. */
+int session_run(void *ctx, uint32_t site, uint32_t clause, bool goes_on);
+/* A clause has failed; and ERROR for all that have. */
+int session_take_fault(void *ctx, const struct board_record *r,
+		       struct hark_err *err);
+void session_run_errors(struct session *s);
+/* system() */
+int session_command(void *ctx, const char *command, struct hark_err *err);
+
+/* -- session_next.c -- */
+
+/* Libraries that come later, if the script wants them. */
+int session_watch(struct session *s, struct hark_err *err);
+/* If somebody executes another program, hark goes along. */
+int session_hear_exec(struct session *s, struct hark_err *err);
+void session_drop_stage(struct stage *st);
+
+/* -- session_leave.c -- */
+
+/* Has it ended? Its status is left for whoever may wait for it. */
+bool session_has_ended(struct session *s);
+/* Whoever is about to execute something does not wait for hark. */
+void session_answer_exec(struct session *s);
+int session_take_out(struct session *s, struct hark_err *err);
+/* H1: it never was, or goes on. */
+void session_undo(struct session *s);
+
+#endif
