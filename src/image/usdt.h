@@ -4,7 +4,7 @@
  * what provider and name it has, a counter that switches it on (a semaphore),
  * and where its arguments are, as an assembler would write them:
  *
- *	-4@%esi 8@-24(%rbp) 4@$7 8@table+8(%rip) 2@(%rax,%rcx,2)
+ *	-4@%esi 8@-24(%rbp) 4@$7 8@table+8(%rip) 2@(%rax,%rcx,2) 4@%fs:x@tpoff
  *
  * Addresses are link-time addresses, put right for a file that was prelinked
  * since. Hosted. */
@@ -22,16 +22,44 @@ struct image_file;
 enum { USDT_ARGS = 12 };
 
 enum usdt_kind {
-	USDT_UNKNOWN,  /* not understood: .text says it */
+	USDT_UNKNOWN,  /* .why says why */
 	USDT_CONSTANT, /* .value */
 	USDT_REGISTER, /* the low .size bytes of .base, from byte .high on */
-	USDT_MEMORY,   /* at .base + .index << .scale + .value */
+	USDT_MEMORY,   /* at .segment + .base + .index << .scale + .value */
 };
+
+enum usdt_why {
+	USDT_KNOWN,
+	USDT_ODD, /* not understood */
+	USDT_SIZE,
+	USDT_FRACTION,
+	USDT_VECTOR,
+	USDT_LOADER, /* sym@GOTPCREL and the like */
+	/* By usdt_resolve() alone: */
+	USDT_ABSENT,
+	USDT_STRIPPED,
+	USDT_SEVERAL,
+	USDT_APART, /* thread-local, in a library */
+};
+/* A clause for people: "it is in a vector register". */
+const char *usdt_why(enum usdt_why why);
+
+enum usdt_segment { USDT_FLAT, USDT_FS, USDT_GS };
 
 enum { USDT_RIP = 0xfe, USDT_NOREG = 0xff }; /* as a base, an index */
 
 struct usdt_arg {
 	enum usdt_kind kind;
+	enum usdt_why why;
+	const char *text; /* borrowed: as written, .text_len of it */
+	size_t text_len;
+	/* A name whose address is to be added to .value, borrowed; else NULL.
+	 * A base of USDT_RIP has one. */
+	const char *symbol;
+	size_t symbol_len;
+	bool is_tpoff;	/* its distance from fs is */
+	bool is_linked; /* .value is a link-time address */
+	enum usdt_segment segment;
 	uint8_t size; /* bytes: 1, 2, 4, 8 */
 	bool is_signed;
 	uint8_t base, index; /* by hardware number: rax 0, rcx 1 ... r15 15 */
@@ -59,5 +87,9 @@ int usdt_each(struct image_file *f,
 /* One argument of a specification; *text is moved behind it. False at its
  * end. */
 bool usdt_parse(const char **text, struct usdt_arg *out);
+
+/* Puts the address of a name in its place, or makes it unknown; one without a
+ * name stays as it is. is_program: f is no library. */
+void usdt_resolve(struct image_file *f, bool is_program, struct usdt_arg *a);
 
 #endif

@@ -171,7 +171,7 @@ static uint64_t source(struct collect_work *w, const struct collect_site *site,
 	    &probe_clauses(w->h.program)[clauses_of(w, site)[0]];
 
 	if (c->hot_source == PROBE_FROM_ARG)
-		return collect_argument(site, frame, c->hot_number);
+		return collect_argument(w->area, site, frame, c->hot_number);
 	if (c->hot_source == PROBE_FROM_CONST)
 		return probe_constants(w->h.program)[c->hot_number];
 	collect_begin(w, site);
@@ -243,7 +243,8 @@ static void look_at_arguments(struct collect_work *w, uint32_t uses)
 {
 	for (unsigned k = 0; k < PROBE_ARGUMENTS; k++)
 		if (uses >> k & 1)
-			w->args[k] = collect_argument(w->site, w->frame, k);
+			w->args[k] =
+			    collect_argument(w->area, w->site, w->frame, k);
 	if (uses & SLOT_UREGS)
 		collect_uregs(w, w->uregs);
 }

@@ -13,6 +13,7 @@ enum {
 	NR_GETPPID = 110,
 	NR_PRCTL = 157,
 	PR_GET_NAME_ = 16,
+	ARCH_GET_GS_ = 0x1004,
 	CLOCK_MONOTONIC_ = 1,
 	CLOCK_THREAD_ = 3,
 	CPU_BITS = 0xfff, /* of what rdtscp says; a node is above */
@@ -75,7 +76,20 @@ static uint64_t cut(uint64_t value, const struct collect_arg *a)
 			    : value >> shift;
 }
 
-static uint64_t usdt_argument(const struct collect_arg *a,
+static uint64_t segment(const struct collect_area *area, unsigned which)
+{
+	uint64_t base = 0;
+
+	if (which == COLLECT_FS)
+		return area->fs;
+	if (which == COLLECT_GS)
+		sys_call3(SYS_NR_ARCH_PRCTL, ARCH_GET_GS_,
+			  (uint64_t)(uintptr_t)&base, 0);
+	return base;
+}
+
+static uint64_t usdt_argument(const struct collect_area *area,
+			      const struct collect_arg *a,
 			      const struct probe_frame *f)
 {
 	uint64_t value = (uint64_t)a->value, addr;
@@ -86,7 +100,7 @@ static uint64_t usdt_argument(const struct collect_arg *a,
 	case COLLECT_REG:
 		return cut(f->gpr[a->base & 15] >> (8 * (a->high & 7)), a);
 	case COLLECT_MEM:
-		addr = value;
+		addr = value + segment(area, a->segment);
 		if (a->base < 16)
 			addr += f->gpr[a->base];
 		if (a->index < 16)
@@ -115,7 +129,8 @@ static uint64_t entry_argument(const struct probe_frame *f, unsigned k)
 }
 
 /* In the target alone: hark's clauses have arguments of their own. */
-uint64_t collect_argument(const struct collect_site *site,
+uint64_t collect_argument(const struct collect_area *area,
+			  const struct collect_site *site,
 			  const struct probe_frame *frame, unsigned k)
 {
 	const struct collect_plan *plan =
@@ -131,7 +146,8 @@ uint64_t collect_argument(const struct collect_site *site,
 	case COLLECT_USDT:
 		if (k >= site->args.n)
 			return 0;
-		return usdt_argument((const struct collect_arg *)collect_at(
+		return usdt_argument(area,
+				     (const struct collect_arg *)collect_at(
 					 plan, site->args.offset) +
 					 k,
 				     frame);

@@ -322,7 +322,8 @@ uint64_t collect_time(const struct collect_clock *c);
 uint64_t collect_builtin(struct machine_host *h, enum probe_builtin what);
 const char *collect_builtin_text(struct machine_host *h,
 				 enum probe_builtin what);
-uint64_t collect_argument(const struct collect_site *site,
+uint64_t collect_argument(const struct collect_area *area,
+			  const struct collect_site *site,
 			  const struct probe_frame *frame, unsigned k);
 uint64_t collect_now(struct collect_work *w);
 void collect_uregs(const struct collect_work *w, uint64_t *out);

@@ -6,7 +6,7 @@
  * instruction are chained in that order. */
 #include "probe/insert_priv.h"
 
-#include "image/usdt.h"
+#include "probe/arguments.h"
 #include "probe/stack_tables.h"
 
 #include <stdio.h>
@@ -87,47 +87,6 @@ static int put_texts(struct insertion *i, struct texts *t,
 	return 0;
 }
 
-/* -- Arguments that a programmer's probe has -- */
-
-static struct collect_arg argument(const struct usdt_arg *a)
-{
-	struct collect_arg out = {.size = a->size,
-				  .is_signed = a->is_signed,
-				  .base = a->base,
-				  .index = a->index,
-				  .scale = a->scale,
-				  .high = a->high,
-				  .value = a->value};
-
-	switch (a->kind) {
-	case USDT_CONSTANT:
-		out.place = COLLECT_CONST;
-		break;
-	case USDT_REGISTER:
-		out.place = COLLECT_REG;
-		break;
-	case USDT_MEMORY:
-		out.place = a->base == USDT_RIP ? COLLECT_NOWHERE : COLLECT_MEM;
-		break;
-	default:
-		out.place = COLLECT_NOWHERE;
-	}
-	return out;
-}
-
-static int put_arguments(struct insertion *i, const char *text,
-			 struct collect_span *out, struct hark_err *err)
-{
-	struct collect_arg args[USDT_ARGS];
-	struct usdt_arg a;
-	size_t n = 0;
-
-	while (n < USDT_ARGS && usdt_parse(&text, &a))
-		args[n++] = argument(&a);
-	out->n = n;
-	return insert_put(i, args, n * sizeof *args, &out->offset, err);
-}
-
 /* -- Sites -- */
 
 static int put_clauses(struct insertion *i, size_t probe,
@@ -144,6 +103,15 @@ static int put_clauses(struct insertion *i, size_t probe,
 	    insert_put(i, numbers, out->n * sizeof *numbers, &out->offset, err);
 	free(numbers);
 	return rc;
+}
+
+static int put_arguments(struct insertion *i, const struct probe *p,
+			 struct collect_span *out, struct hark_err *err)
+{
+	struct collect_arg args[USDT_ARGS];
+
+	out->n = arguments_of(p, args);
+	return insert_put(i, args, out->n * sizeof *args, &out->offset, err);
 }
 
 static enum collect_kind kind_of(const struct probe *p)
@@ -177,8 +145,7 @@ static int put_site(struct insertion *i, struct texts *t, size_t probe,
 	s->pc = p.addr;
 	s->function = p.addr - p.offset;
 	s->kind = kind_of(&p);
-	if (p.usdt_args != NULL &&
-	    put_arguments(i, p.usdt_args, &s->args, err) < 0)
+	if (p.usdt_args != NULL && put_arguments(i, &p, &s->args, err) < 0)
 		return -1;
 	return put_clauses(i, probe, &s->clauses, err) < 0
 		   ? -1

@@ -38,17 +38,18 @@ enum collect_place {
 	COLLECT_NOWHERE, /* 0 */
 	COLLECT_CONST,	 /* .value */
 	COLLECT_REG,	 /* the low .size bytes of .base, from byte .high on */
-	COLLECT_MEM,	 /* at .base + (.index << .scale) + .value */
+	COLLECT_MEM,	 /* at .segment + .base + (.index << .scale) + .value */
 };
-enum { COLLECT_RIP = 0xfe, COLLECT_NOREG = 0xff }; /* as a base, an index */
+enum { COLLECT_NOREG = 0xff };		       /* as a base, an index */
+enum { COLLECT_FLAT, COLLECT_FS, COLLECT_GS }; /* ORDER usdt_segment */
 
 struct collect_arg {
 	uint8_t place; /* enum collect_place */
 	uint8_t size;  /* 1, 2, 4, 8 */
 	uint8_t is_signed;
 	uint8_t base, index, scale, high; /* registers by hardware number */
-	uint8_t zero;
-	int64_t value; /* of COLLECT_RIP: the address itself, base NOREG */
+	uint8_t segment;
+	int64_t value;
 };
 
 /* -- Sites -- */

@@ -4,8 +4,10 @@
 #include "probe_collect_world.h"
 #include "script/aggregate.h"
 
+#include <asm/prctl.h>
 #include <check.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,6 +156,39 @@ START_TEST(arguments_of_usdt_are_where_the_note_says)
 }
 END_TEST
 
+/* In a segment: fs is what the thread is known by. */
+START_TEST(arguments_of_usdt_may_be_in_a_segment)
+{
+	static int64_t there[2] = {31, -32};
+	struct probe_frame f = {.gpr = {8}};
+	uint64_t fs, self;
+
+	__asm__("mov %%fs:0, %0\n" : "=r"(fs));
+	self = *(const uint64_t *)(uintptr_t)fs;
+	open_world("pid1::f0:x { trace(arg0); trace(arg1); }"
+		   "pid1::f0:x { @ = quantize(arg1); }");
+	w.site[0].kind = COLLECT_USDT;
+	w.site[0].args.n = 2;
+	w.arg[0] = (struct collect_arg){.place = COLLECT_MEM,
+					.size = 8,
+					.base = COLLECT_NOREG,
+					.index = COLLECT_NOREG,
+					.segment = COLLECT_FS};
+	w.arg[1] = (struct collect_arg){.place = COLLECT_MEM,
+					.size = 8,
+					.base = 0,
+					.index = COLLECT_NOREG,
+					.segment = COLLECT_GS};
+	syscall(SYS_arch_prctl, ARCH_SET_GS, there);
+	world_fire(&w, 0, &f);
+	syscall(SYS_arch_prctl, ARCH_SET_GS, 0);
+	world_drain(&w, &out, 1);
+	ck_assert_uint_eq(nth(0, 0), self);
+	ck_assert_int_eq((int64_t)nth(0, 1), -32);
+	close_world();
+}
+END_TEST
+
 START_TEST(uregs_are_the_programs)
 {
 	struct probe_frame f = {.how = TRAMPOLINE_STATUS};
@@ -250,6 +285,7 @@ Suite *probe_collect_builtin_suite(void)
 	tcase_add_test(t, the_clock_is_the_tsc_if_hark_says_so);
 	tcase_add_test(t, arguments_come_from_registers_and_stack);
 	tcase_add_test(t, arguments_of_usdt_are_where_the_note_says);
+	tcase_add_test(t, arguments_of_usdt_may_be_in_a_segment);
 	tcase_add_test(t, uregs_are_the_programs);
 	tcase_add_test(t, hark_runs_clauses_of_its_own);
 	suite_add_tcase(s, t);
