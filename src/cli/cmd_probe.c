@@ -283,6 +283,7 @@ int cmd_probe(const struct cli_args *args)
 		    .argv = job.argv,
 		    .mask = &job.supervise.before,
 		    .beside = args_flag(args, "detach"),
+		    .to_main = job.script.options.evaltime >= EVALTIME_POSTINIT,
 		};
 		if (!args_flag(args, "list"))
 			rc = run(&job);

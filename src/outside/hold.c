@@ -2,7 +2,8 @@
  *
  * The loader calls an empty function when all that the program is linked with
  * is mapped and relocated, for debuggers to stop at. Where there is none (a
- * static program has no loader), the program is held at its entry point. */
+ * static program has no loader), the program is held at its entry point. If it
+ * is to be held at main, it goes on from there. */
 #include "outside/hold.h"
 
 #include "image/loader.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { PATIENCE_S = 30, AUXV_MAX = 64 };
@@ -199,6 +201,89 @@ static int hold(struct holding *h, struct hark_err *err)
 	return tracee_settle(h->pid, h->deadline, err);
 }
 
+/* -- On to main -- */
+
+/* The program's main, if it has a name; else what the C library's beginning is
+ * given it by. */
+static int find_main(const struct holding *h, uint64_t *out, uint64_t *begin,
+		     struct hark_err *err)
+{
+	struct image *im;
+	struct modules *all;
+	struct symbol s;
+
+	*out = *begin = 0;
+	if (image_new(&im, err) < 0)
+		return -1;
+	if (modules_of_pid(im, h->pid, &all, err) < 0) {
+		image_free(im);
+		return -1;
+	}
+	for (size_t i = 0; i < modules_count(all); i++) {
+		const struct module *m = modules_get(all, i);
+
+		if (m->file == NULL)
+			continue;
+		if (m->main && symbols_named(m->file, "main", &s, NULL) == 0 &&
+		    s.kind == SYMBOL_FUNCTION)
+			*out = s.addr + m->bias;
+		if (symbols_named(m->file, "__libc_start_main", &s, NULL) ==
+			0 &&
+		    s.kind == SYMBOL_FUNCTION)
+			*begin = s.addr + m->bias;
+	}
+	modules_free(all);
+	image_free(im);
+	return 0;
+}
+
+static int run_to(struct holding *h, uint64_t at, struct hark_err *err)
+{
+	h->loader = (struct brake){0};
+	h->entry = (struct brake){.at = at};
+	if (put(h->pid, &h->entry, err) < 0 || run(h, err) < 0)
+		return -1;
+	take_away(h->pid, &h->entry);
+	return 0;
+}
+
+/* Others would run while probes are put in. */
+static int is_alone(pid_t pid, struct hark_err *err)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	if (stat(path, &st) == 0 && st.st_nlink == 3) /* ., .. and one */
+		return 0;
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d has several threads before main: it cannot "
+		       "be held there",
+		       (int)pid);
+}
+
+static int go_to_main(struct holding *h, struct hark_err *err)
+{
+	struct user_regs_struct regs;
+	uint64_t at, begin;
+
+	h->deadline = tracee_now_ns() + PATIENCE_S * 1000000000LL;
+	if (find_main(h, &at, &begin, err) < 0)
+		return -1;
+	if (at == 0 && begin == 0)
+		return err_set(err, HARK_EREFUSE, 0,
+			       "the program does not tell where its main is");
+	if (at == 0) {
+		if (run_to(h, begin, err) < 0 ||
+		    tracee_get_regs(h->pid, &regs, err) < 0)
+			return -1;
+		at = regs.rdi;
+	}
+	if (run_to(h, at, err) < 0 || is_alone(h->pid, err) < 0)
+		return -1;
+	return tracee_settle(h->pid, h->deadline, err);
+}
+
 int hold_executed(pid_t pid, struct hark_err *err)
 {
 	struct holding h = {.pid = pid,
@@ -221,7 +306,7 @@ int hold_start(const struct launch *plan, pid_t *out, struct hark_err *err)
 
 	if (launch_start(plan, &h.pid, err) < 0)
 		return -1;
-	if (hold(&h, err) < 0) {
+	if (hold(&h, err) < 0 || (plan->to_main && go_to_main(&h, err) < 0)) {
 		hold_end(h.pid);
 		return -1;
 	}

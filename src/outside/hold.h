@@ -2,7 +2,8 @@
  *
  * It is started, its loader maps and relocates what it is linked with, and it
  * is held there: neither its own code nor that of its libraries has run, but
- * for what relocating needs (the resolvers of ifuncs). Hosted. */
+ * for what relocating needs (the resolvers of ifuncs). Or, if the plan says so,
+ * it is held at main, when initialisers have run. Hosted. */
 #ifndef OUTSIDE_HOLD_H
 #define OUTSIDE_HOLD_H
 

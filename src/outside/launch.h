@@ -17,8 +17,9 @@ struct launch {
 	const sigset_t *mask; /* borrowed: the mask the program gets */
 	int ignore_chld;      /* SIGCHLD was ignored when hark began */
 	long ptrace_options;  /* besides those that starting needs */
-	int beside; /* -D: this very process becomes the program, and hark
-		     * goes on in another; launch_start returns only there */
+	int beside;  /* -D: this very process becomes the program, and hark
+		      * goes on in another; launch_start returns only there */
+	int to_main; /* hold.h: at main, not before initialisers have run */
 };
 
 /* The program is at the system call stop that ends execve. Errors: HARK_ENOENT

@@ -14,30 +14,42 @@ enum {
 	NAME_MAX_LEN = 64,
 };
 
-enum option_kind { IS_SIZE, IS_COUNT, IS_RATE, IS_POLICY, IS_FLAG };
+enum option_kind { IS_SIZE, IS_COUNT, IS_RATE, IS_CHOICE, IS_FLAG };
 
 struct row {
 	const char *name;
 	enum option_kind kind;
 	size_t at; /* in struct options */
 	uint64_t lowest, highest, normally;
+	const char *const *choices; /* highest + 1 of them */
 };
+
+static const char *const policies[] = {[COLLECT_SWITCH] = "switch",
+				       [COLLECT_FILL] = "fill",
+				       [COLLECT_RING] = "ring"};
+static const char *const evaltimes[] = {[EVALTIME_EXEC] = "exec",
+					[EVALTIME_PREINIT] = "preinit",
+					[EVALTIME_POSTINIT] = "postinit",
+					[EVALTIME_MAIN] = "main"};
 
 /* clang-format off */
 #define AT(member) offsetof(struct options, member)
 static const struct row rows[] = {
-    {"bufsize", IS_SIZE, AT(bufsize), 16 << 10, 1 << 30, 4 << 20},
-    {"bufpolicy", IS_POLICY, AT(bufpolicy), 0, 0, 0},
-    {"aggsize", IS_SIZE, AT(aggsize), 16 << 10, 1 << 30, 4 << 20},
-    {"strsize", IS_SIZE, AT(strsize), PROBE_STRING_MIN, PROBE_STRING_MAX, 256},
-    {"dynvarsize", IS_SIZE, AT(dynvarsize), 4 << 10, 1 << 30, 1 << 20},
-    {"nspec", IS_COUNT, AT(nspec), 1, 1024, 16},
-    {"specsize", IS_SIZE, AT(specsize), 1 << 10, 64 << 20, 32 << 10},
-    {"ustackframes", IS_COUNT, AT(ustackframes), 1, PROBE_FRAMES_MAX, 20},
-    {"switchrate", IS_RATE, AT(switchrate), MS, 60ULL * 1000 * MS, 10ULL * MS},
-    {"quiet", IS_FLAG, AT(quiet), 0, 1, 0},
-    {"flowindent", IS_FLAG, AT(flowindent), 0, 1, 0},
-    {"destructive", IS_FLAG, AT(destructive), 0, 1, 0},
+    {"bufsize", IS_SIZE, AT(bufsize), 16 << 10, 1 << 30, 4 << 20, NULL},
+    {"bufpolicy", IS_CHOICE, AT(bufpolicy), 0, COLLECT_RING, COLLECT_SWITCH,
+     policies},
+    {"aggsize", IS_SIZE, AT(aggsize), 16 << 10, 1 << 30, 4 << 20, NULL},
+    {"strsize", IS_SIZE, AT(strsize), PROBE_STRING_MIN, PROBE_STRING_MAX, 256, NULL},
+    {"dynvarsize", IS_SIZE, AT(dynvarsize), 4 << 10, 1 << 30, 1 << 20, NULL},
+    {"nspec", IS_COUNT, AT(nspec), 1, 1024, 16, NULL},
+    {"specsize", IS_SIZE, AT(specsize), 1 << 10, 64 << 20, 32 << 10, NULL},
+    {"ustackframes", IS_COUNT, AT(ustackframes), 1, PROBE_FRAMES_MAX, 20, NULL},
+    {"switchrate", IS_RATE, AT(switchrate), MS, 60ULL * 1000 * MS, 10ULL * MS, NULL},
+    {"evaltime", IS_CHOICE, AT(evaltime), 0, EVALTIME_MAIN, EVALTIME_EXEC,
+     evaltimes},
+    {"quiet", IS_FLAG, AT(quiet), 0, 1, 0, NULL},
+    {"flowindent", IS_FLAG, AT(flowindent), 0, 1, 0, NULL},
+    {"destructive", IS_FLAG, AT(destructive), 0, 1, 0, NULL},
 };
 #undef AT
 /* clang-format on */
@@ -55,10 +67,9 @@ static void put(struct options *o, const struct row *r, uint64_t value)
 
 void options_init(struct options *o)
 {
-	*o = (struct options){.bufpolicy = COLLECT_SWITCH};
+	*o = (struct options){0};
 	for (size_t i = 0; i < N_ROWS; i++)
-		if (rows[i].kind != IS_POLICY)
-			put(o, &rows[i], rows[i].normally);
+		put(o, &rows[i], rows[i].normally);
 }
 
 /* -- Values -- */
@@ -86,9 +97,21 @@ static bool number_of(const char *text, bool units, uint64_t *out)
 	return *end == '\0';
 }
 
+static bool choice_of(const struct row *r, const char *text, uint64_t *out)
+{
+	for (uint64_t i = 0; i <= r->highest; i++)
+		if (strcmp(text, r->choices[i]) == 0) {
+			*out = i;
+			return true;
+		}
+	return false;
+}
+
 static bool value_of(const struct row *r, const char *text, uint64_t *out)
 {
 	switch (r->kind) {
+	case IS_CHOICE:
+		return choice_of(r, text, out);
 	case IS_RATE:
 		return script_period(text, out);
 	case IS_FLAG:
@@ -101,10 +124,28 @@ static bool value_of(const struct row *r, const char *text, uint64_t *out)
 	}
 }
 
+static int bad_choice(const struct row *r, const char *value,
+		      struct hark_err *err)
+{
+	char all[64] = "";
+	size_t n = 0;
+
+	for (uint64_t i = 0; i <= r->highest && n < sizeof all; i++)
+		n += fmt_text(all + n, sizeof all - n, "%s%s",
+			      i == 0		? ""
+			      : i == r->highest ? " or "
+						: ", ",
+			      r->choices[i]);
+	return err_set(err, HARK_EINPUT, 0, "option %s=%s: it is %s", r->name,
+		       value, all);
+}
+
 static int bad_value(const struct row *r, const char *value,
 		     struct hark_err *err)
 {
 	switch (r->kind) {
+	case IS_CHOICE:
+		return bad_choice(r, value, err);
 	case IS_FLAG:
 		return err_set(err, HARK_EINPUT, 0,
 			       "option %s=%s: it takes no value", r->name,
@@ -123,23 +164,6 @@ static int bad_value(const struct row *r, const char *value,
 			       (unsigned long long)r->lowest,
 			       (unsigned long long)r->highest);
 	}
-}
-
-static int set_policy(struct options *o, const char *value,
-		      struct hark_err *err)
-{
-	static const char *const names[] = {[COLLECT_SWITCH] = "switch",
-					    [COLLECT_FILL] = "fill",
-					    [COLLECT_RING] = "ring"};
-
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(value, names[i]) == 0) {
-			o->bufpolicy = (enum collect_policy)i;
-			return 0;
-		}
-	return err_set(err, HARK_EINPUT, 0,
-		       "option bufpolicy=%s: it is switch, fill or ring",
-		       value);
 }
 
 /* -- Names -- */
@@ -175,8 +199,6 @@ int options_set(struct options *o, const char *name, const char *value,
 	if (value == NULL && r->kind != IS_FLAG)
 		return err_set(err, HARK_EINPUT, 0,
 			       "option %s needs a value: %s=VALUE", name, name);
-	if (r->kind == IS_POLICY)
-		return set_policy(o, value, err);
 	if (value != NULL && (!value_of(r, value, &number) ||
 			      number < r->lowest || number > r->highest))
 		return bad_value(r, value, err);
@@ -206,6 +228,6 @@ void options_geometry(const struct options *o, struct collect_geometry *out)
 	    .array_size = (uint32_t)o->dynvarsize,
 	    .n_speculations = (uint32_t)o->nspec,
 	    .speculation_size = (uint32_t)o->specsize,
-	    .policy = o->bufpolicy,
+	    .policy = (enum collect_policy)o->bufpolicy,
 	};
 }

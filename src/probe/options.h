@@ -8,15 +8,24 @@
 
 #include <stdbool.h>
 
+/* When probes are put into a program that hark starts. */
+enum evaltime {
+	EVALTIME_EXEC,	   /* libraries are mapped, no initialiser has run */
+	EVALTIME_PREINIT,  /* the same */
+	EVALTIME_POSTINIT, /* all have run: at main */
+	EVALTIME_MAIN,	   /* the same */
+};
+
 struct options {
-	uint64_t bufsize; /* of each thread's records, in bytes */
-	enum collect_policy bufpolicy;
+	uint64_t bufsize;    /* of each thread's records, in bytes */
+	uint64_t bufpolicy;  /* enum collect_policy */
 	uint64_t aggsize;    /* of each thread's aggregations */
 	uint64_t strsize;    /* of texts, with their NUL */
 	uint64_t dynvarsize; /* of associative arrays */
 	uint64_t nspec, specsize;
 	uint64_t ustackframes;
 	uint64_t switchrate; /* ns from one look at the buffers to the next */
+	uint64_t evaltime;   /* enum evaltime */
 	bool quiet, flowindent, destructive;
 };
 

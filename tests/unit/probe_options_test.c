@@ -91,6 +91,12 @@ START_TEST(policies_have_names)
 	takes("bufpolicy=switch");
 	ck_assert_int_eq(COLLECT_SWITCH, o.bufpolicy);
 	refuses("bufpolicy=rings", "switch, fill or ring");
+	ck_assert_uint_eq(EVALTIME_EXEC, o.evaltime);
+	takes("evaltime=main");
+	ck_assert_uint_eq(EVALTIME_MAIN, o.evaltime);
+	takes("evaltime=preinit");
+	ck_assert_uint_eq(EVALTIME_PREINIT, o.evaltime);
+	refuses("evaltime=", "exec, preinit, postinit or main");
 	refuses("bufpolicy", "needs a value");
 }
 END_TEST
