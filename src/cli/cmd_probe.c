@@ -157,9 +157,19 @@ static void tell(void *ctx, bool is_error, const char *text)
 		say("%s", text);
 }
 
+/* Whoever was told to live on without a terminal (nohup) does. */
+static bool is_ignored(int sig)
+{
+	struct sigaction now;
+
+	return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static bool is_farewell(int sig)
 {
-	return abs(sig) == SIGINT || abs(sig) == SIGTERM;
+	sig = abs(sig);
+	return sig == SIGINT || sig == SIGTERM ||
+	       ((sig == SIGHUP || sig == SIGQUIT) && !is_ignored(sig));
 }
 
 /* Until the program ends, the script does, or somebody says so. A program that

@@ -6,6 +6,7 @@
 #include "present/term.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,6 +47,31 @@ static int call(const struct cli_row *command, const struct cli_args *args)
 	return CLI_FAIL; /* not reached: both lists come from one table */
 }
 
+/* The first line of a script, '#!/usr/bin/hark probe -qs', comes as one
+ * argument, and the file behind it: its words become arguments of their own. */
+static char **take_apart(int argc, char **argv)
+{
+	size_t len = argc > 1 ? strlen(argv[0]) : 0, n = 0;
+	size_t most = len / 2 + 2 + (size_t)argc;
+	char **words, *text, *rest;
+
+	if (len == 0 || strchr(argv[0], ' ') == NULL)
+		return argv;
+	words = calloc(1, most * sizeof *words + len + 1);
+	if (words == NULL)
+		return argv;
+	text = memcpy(words + most, argv[0], len);
+	for (char *w = strtok_r(text, " \t", &rest); w != NULL;
+	     w = strtok_r(NULL, " \t", &rest))
+		words[n++] = w;
+	if (n == 0 || table_command(words[0]) == NULL) {
+		free(words);
+		return argv;
+	}
+	memcpy(words + n, argv + 1, (size_t)(argc - 1) * sizeof *words);
+	return words; /* to the end of hark */
+}
+
 static int run_command(const char *name, char **argv)
 {
 	const struct cli_row *command = table_command(name);
@@ -70,8 +96,8 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_standard_descriptors();
-	if (args_parse(table_tool(), argc > 0 ? argv + 1 : nothing, &args,
-		       &err) < 0)
+	argv = argc > 0 ? take_apart(argc - 1, argv + 1) : nothing;
+	if (args_parse(table_tool(), argv, &args, &err) < 0)
 		return cli_fail(&err);
 	if (args_flag(args, "help"))
 		status = run_command("help", nothing);

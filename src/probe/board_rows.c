@@ -442,7 +442,7 @@ int board_trunc(struct board *b, uint32_t aggregation, int64_t keep,
 	a = &b->aggregations[aggregation];
 	a->is_fresh = false;
 	kept = wanted < n ? (size_t)wanted : n;
-	show_sort(how, b->show, n);
+	show_sort(b->program, aggregation, (struct show_order){0}, b->show, n);
 	if (choose(b, aggregation, keep > 0 ? n - kept : 0, kept, err) < 0)
 		return -1;
 	for (size_t i = 0; i < a->n; i++) {

@@ -4,6 +4,7 @@
 #include "base/fmt.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum { LINE_MAX_LEN = 1024 };
 
@@ -36,21 +37,56 @@ static bool is_final(enum script_tag tag)
 	}
 }
 
+/* -- Macros -- */
+
+enum { N_MACROS = 9, NUMBER_MAX = 12 };
+
+struct macros {
+	struct script_macro all[N_MACROS];
+	char numbers[N_MACROS][NUMBER_MAX];
+};
+
+/* What is known of hark itself, as DTrace has it; $0 is the script. */
+static void name_macros(const struct compile *c, struct macros *m)
+{
+	const struct {
+		const char *name;
+		long value;
+	} known[N_MACROS - 1] = {
+	    {"pid", getpid()},	{"ppid", getppid()}, {"pgid", getpgrp()},
+	    {"sid", getsid(0)}, {"uid", getuid()},   {"euid", geteuid()},
+	    {"gid", getgid()},	{"egid", getegid()},
+	};
+	const char *file = c->n_sources > 0 ? c->sources[0].file : NULL;
+
+	for (size_t i = 0; i < N_MACROS - 1; i++) {
+		fmt_text(m->numbers[i], NUMBER_MAX, "%ld", known[i].value);
+		m->all[i] = (struct script_macro){known[i].name, m->numbers[i]};
+	}
+	m->all[N_MACROS - 1] =
+	    (struct script_macro){"0", file != NULL ? file : "-n"};
+}
+
 static struct script *compile(const struct compile *c, const struct options *o,
 			      const char *target,
 			      const struct script_types *types,
 			      struct hark_err *err)
 {
+	struct macros macros;
 	struct script_settings settings = {
 	    .target = target,
 	    .args = c->args,
 	    .n_args = c->n_args,
+	    .has_default_args = o->defaultargs,
+	    .macros = macros.all,
+	    .n_macros = N_MACROS,
 	    .string_size = (uint32_t)o->strsize,
 	    .stack_frames = (uint32_t)o->ustackframes,
 	    .may_destroy = o->destructive,
 	    .types = types,
 	};
 
+	name_macros(c, &macros);
 	return script_compile_all(c->sources, c->n_sources, &settings, err);
 }
 

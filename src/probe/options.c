@@ -50,6 +50,10 @@ static const struct row rows[] = {
     {"quiet", IS_FLAG, AT(quiet), 0, 1, 0, NULL},
     {"flowindent", IS_FLAG, AT(flowindent), 0, 1, 0, NULL},
     {"destructive", IS_FLAG, AT(destructive), 0, 1, 0, NULL},
+    {"aggsortkey", IS_FLAG, AT(order.by_key), 0, 1, 0, NULL},
+    {"aggsortrev", IS_FLAG, AT(order.is_reversed), 0, 1, 0, NULL},
+    {"aggsortkeypos", IS_COUNT, AT(order.first_key), 0, PROBE_KEYS_MAX - 1, 0, NULL},
+    {"defaultargs", IS_FLAG, AT(defaultargs), 0, 1, 0, NULL},
 };
 #undef AT
 /* clang-format on */
@@ -178,7 +182,7 @@ static const struct row *find(const char *name)
 
 static int unknown(const char *name, struct hark_err *err)
 {
-	char all[256] = "";
+	char all[320] = "";
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_ROWS && n < sizeof all; i++)

@@ -4,6 +4,7 @@
 #define PROBE_OPTIONS_H
 
 #include "base/err.h"
+#include "script/show.h"
 #include "wire/collect.h"
 
 #include <stdbool.h>
@@ -26,7 +27,8 @@ struct options {
 	uint64_t ustackframes;
 	uint64_t switchrate; /* ns from one look at the buffers to the next */
 	uint64_t evaltime;   /* enum evaltime */
-	bool quiet, flowindent, destructive;
+	struct show_order order; /* of aggregations */
+	bool quiet, flowindent, destructive, defaultargs;
 };
 
 void options_init(struct options *o);

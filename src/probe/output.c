@@ -116,14 +116,12 @@ static int print_aggregation(struct output *o, uint32_t number,
 			     const char *format, const char *before,
 			     struct hark_err *err)
 {
-	const struct probe_aggregation *a =
-	    &probe_aggregations(o->p.program)[number];
 	struct show_row *rows;
 	size_t n;
 
 	if (board_rows(o->p.board, number, &rows, &n, err) < 0)
 		return -1;
-	show_sort(a, rows, n);
+	show_sort(o->p.program, number, o->p.order, rows, n);
 	if (n > 0)
 		fputs(before, now(o));
 	for (size_t i = 0; i < n; i++)

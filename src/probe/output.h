@@ -30,6 +30,7 @@ struct output_plan {
 	size_t n_sites;
 	FILE *out;
 	bool quiet, flowindent;
+	struct show_order order;
 	/* As in struct show. */
 	void (*name)(void *ctx, enum probe_kind how, uint64_t addr, char *out,
 		     size_t size);

@@ -99,6 +99,7 @@ int session_open_output(struct session *s, struct hark_err *err)
 	    .out = s->p.out,
 	    .quiet = s->p.options->quiet,
 	    .flowindent = s->p.options->flowindent,
+	    .order = s->p.options->order,
 	    .name = name_address,
 	    .name_ctx = s,
 	    .run = session_command,

@@ -113,18 +113,40 @@ bool lex_is_end(struct lexer *l)
 
 /* -- Macro arguments -- */
 
-/* What stands for $name, without the dollars; NULL if it was not given. */
-static const char *macro_value(const struct script *s, const char *name)
+static bool is_numbered(const char *name)
 {
-	char *end;
-	unsigned long n = strtoul(name, &end, 10);
+	return isdigit((unsigned char)name[0]) &&
+	       name[strspn(name, "0123456789")] == '\0';
+}
+
+/* What stands for $name, without the dollars; NULL if it was not given. */
+static const char *macro_value(const struct script *s, const char *name,
+			       bool is_text)
+{
+	const struct script_settings *g = &s->settings;
+	unsigned long n;
 
 	if (strcmp(name, "target") == 0)
-		return s->settings.target;
-	if (!isdigit((unsigned char)name[0]) || *end != '\0' || n == 0 ||
-	    n > s->settings.n_args)
+		return g->target;
+	for (size_t i = 0; i < g->n_macros; i++)
+		if (strcmp(name, g->macros[i].name) == 0)
+			return g->macros[i].value;
+	if (!is_numbered(name))
 		return NULL;
-	return s->settings.args[n - 1];
+	n = strtoul(name, NULL, 10);
+	if (n > 0 && n <= g->n_args)
+		return g->args[n - 1];
+	if (!g->has_default_args)
+		return NULL;
+	return is_text ? "" : "0";
+}
+
+static const char *why_not(const char *name)
+{
+	if (strcmp(name, "target") == 0)
+		return "there is no -c or -p";
+	return is_numbered(name) ? "no such argument was given"
+				 : "there is no macro of that name";
 }
 
 static const char *take_macro(struct lexer *l, bool *is_text)
@@ -142,12 +164,10 @@ static const char *take_macro(struct lexer *l, bool *is_text)
 		if (n < sizeof name - 1)
 			name[n++] = *l->at;
 	name[n] = '\0';
-	value = macro_value(l->s, name);
+	value = macro_value(l->s, name, *is_text);
 	if (value == NULL)
 		mistake(l->s, SCRIPT_MACRO, at, "'$%s' has no value: %s", name,
-			strcmp(name, "target") == 0
-			    ? "there is no -c or -p"
-			    : "no such argument was given");
+			why_not(name));
 	return value;
 }
 

@@ -79,11 +79,18 @@ struct script_source {
 	size_t len;
 };
 
+struct script_macro {
+	const char *name, *value;
+};
+
 struct script_settings {
 	const char *file;	 /* for messages; "-n" has none */
 	const char *target;	 /* $target, as text; NULL: not known */
 	const char *const *args; /* $1 and on */
 	size_t n_args;
+	bool has_default_args; /* those that were not given are 0 and "" */
+	const struct script_macro *macros; /* $name for others */
+	size_t n_macros;
 	uint32_t string_size;		  /* 0: 256 */
 	uint32_t stack_frames;		  /* of ustack(); 0: 20 */
 	bool may_destroy;		  /* stop, raise, system */

@@ -7,6 +7,7 @@
 
 #include "wire/probe.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -37,9 +38,13 @@ struct show_row {
 	const uint64_t *cells;
 };
 
-/* By value, least first. */
-void show_sort(const struct probe_aggregation *a, struct show_row *rows,
-	       size_t n);
+/* All zero: by value, least first, and where that is the same, by keys. */
+struct show_order {
+	bool by_key, is_reversed;
+	uint64_t first_key; /* which one comes first, of several */
+};
+void show_sort(const struct probe_program *p, uint32_t aggregation,
+	       struct show_order order, struct show_row *rows, size_t n);
 /* One line, or one picture; format "" is DTrace's own. Values are divided by
  * normal (1 for none). */
 int show_row(const struct show *s, uint32_t aggregation,

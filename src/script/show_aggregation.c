@@ -38,27 +38,90 @@ static long double weight(const struct probe_aggregation *a,
 	return sum;
 }
 
+struct sorting {
+	const struct probe_aggregation *a;
+	const struct probe_part *parts; /* of its keys */
+	struct show_order order;
+};
+
+static int by_bytes(const uint8_t *x, size_t x_len, const uint8_t *y,
+		    size_t y_len)
+{
+	size_t len = x_len < y_len ? x_len : y_len;
+	int order = len > 0 ? memcmp(x, y, len) : 0;
+
+	return order != 0 ? order : (x_len > y_len) - (x_len < y_len);
+}
+
+static int by_value(const struct shown *x, const struct shown *y)
+{
+	if (x->bytes != NULL && x->part->kind == PROBE_STACK)
+		return by_bytes(x->bytes, 8 * (size_t)x->number, y->bytes,
+				8 * (size_t)y->number);
+	if (x->bytes != NULL)
+		return by_bytes(x->bytes, x->len, y->bytes, y->len);
+	if (x->part->kind == PROBE_NUMBER && x->part->is_signed)
+		return ((int64_t)x->number > (int64_t)y->number) -
+		       ((int64_t)x->number < (int64_t)y->number);
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool take_keys(const struct probe_aggregation *a,
+		      const struct probe_part *parts,
+		      const struct show_row *row, struct shown *out)
+{
+	const uint8_t *at = row->key, *end = at;
+
+	if (row->key_len > 0)
+		end += row->key_len;
+	for (unsigned i = 0; i < a->n_keys; i++)
+		if (shown_next(&parts[i], &at, end, &out[i]) < 0)
+			return false;
+	return true;
+}
+
+/* Numbers as numbers, texts by the alphabet; damaged ones anyhow. */
+static int by_keys(const struct sorting *s, const struct show_row *x,
+		   const struct show_row *y)
+{
+	struct shown kx[PROBE_KEYS_MAX], ky[PROBE_KEYS_MAX];
+	unsigned n = s->a->n_keys;
+	int order = 0;
+
+	if (!take_keys(s->a, s->parts, x, kx) ||
+	    !take_keys(s->a, s->parts, y, ky))
+		return by_bytes(x->key, x->key_len, y->key, y->key_len);
+	for (unsigned i = 0; i < n && order == 0; i++) {
+		unsigned k = (unsigned)((s->order.first_key + i) % n);
+
+		order = by_value(&kx[k], &ky[k]);
+	}
+	return order;
+}
+
 static int compare(const void *left, const void *right, void *ctx)
 {
 	const struct show_row *x = left, *y = right;
-	const struct probe_aggregation *a = ctx;
-	long double wx = weight(a, x->cells), wy = weight(a, y->cells);
-	uint32_t len = x->key_len < y->key_len ? x->key_len : y->key_len;
-	int order;
+	const struct sorting *s = ctx;
+	long double wx = weight(s->a, x->cells), wy = weight(s->a, y->cells);
+	int order = (wx > wy) - (wx < wy);
 
-	if (wx != wy)
-		return wx < wy ? -1 : 1;
-	order = len > 0 ? memcmp(x->key, y->key, len) : 0;
-	if (order != 0)
-		return order;
-	return x->key_len < y->key_len ? -1 : x->key_len > y->key_len;
+	if (s->order.by_key || order == 0) {
+		int keys = by_keys(s, x, y);
+
+		order = keys != 0 ? keys : order;
+	}
+	return s->order.is_reversed ? -order : order;
 }
 
-void show_sort(const struct probe_aggregation *a, struct show_row *rows,
-	       size_t n)
+void show_sort(const struct probe_program *p, uint32_t aggregation,
+	       struct show_order order, struct show_row *rows, size_t n)
 {
+	const struct probe_aggregation *a = &probe_aggregations(p)[aggregation];
+	struct sorting s = {a, probe_parts(p) + a->first_key, order};
+
 	if (n > 1)
-		qsort_r(rows, n, sizeof *rows, compare, (void *)(uintptr_t)a);
+		qsort_r(rows, n, sizeof *rows, compare, &s);
 }
 
 /* -- Pictures -- */
@@ -191,15 +254,11 @@ int show_row(const struct show *s, uint32_t aggregation,
 	const struct probe_aggregation *a =
 	    &probe_aggregations(s->program)[aggregation];
 	const struct probe_part *parts = probe_parts(s->program) + a->first_key;
-	const uint8_t *at = row->key, *end = at;
 	struct shown keys[PROBE_KEYS_MAX];
 
-	if (row->key_len > 0)
-		end += row->key_len;
 	normal = normal > 0 ? normal : 1;
-	for (unsigned i = 0; i < a->n_keys; i++)
-		if (shown_next(&parts[i], &at, end, &keys[i]) < 0)
-			return -1;
+	if (!take_keys(a, parts, row, keys))
+		return -1;
 	if (format[0] != '\0') {
 		show_by_format(s, a, row, format, keys, normal, out);
 		return 0;

@@ -107,7 +107,7 @@ static void do_everything(FILE *nowhere)
 		size_t n;
 
 		ck_assert_int_eq(board_rows(w.b, i, &rows, &n, &err), 0);
-		show_sort(&probe_aggregations(w.program)[i], rows, n);
+		show_sort(w.program, i, (struct show_order){0}, rows, n);
 		for (size_t k = 0; k < n; k++)
 			show_row(&show, i, &rows[k], "", 1, nowhere);
 		if (number(2))

@@ -96,6 +96,11 @@ START_TEST(policies_have_names)
 	ck_assert_uint_eq(EVALTIME_MAIN, o.evaltime);
 	takes("evaltime=preinit");
 	ck_assert_uint_eq(EVALTIME_PREINIT, o.evaltime);
+	takes("aggsortkey");
+	takes("aggsortkeypos=11");
+	ck_assert(o.order.by_key && !o.order.is_reversed);
+	ck_assert_uint_eq(11, o.order.first_key);
+	refuses("aggsortkeypos=12", "from 0 to 11");
 	refuses("evaltime=", "exec, preinit, postinit or main");
 	refuses("bufpolicy", "needs a value");
 }

@@ -268,10 +268,39 @@ START_TEST(rows_are_sorted_by_value)
 	fresh("BEGIN { @ = sum(arg0); }");
 	for (unsigned i = 0; i < 3; i++)
 		rows[i] = (struct show_row){.cells = &value[i]};
-	show_sort(probe_aggregations(show.program), rows, 3);
+	show_sort(show.program, 0, (struct show_order){0}, rows, 3);
 	ck_assert_ptr_eq(rows[0].cells, &value[1]);
 	ck_assert_ptr_eq(rows[1].cells, &value[2]);
 	ck_assert_ptr_eq(rows[2].cells, &value[0]);
+	script_free(s);
+}
+END_TEST
+
+START_TEST(rows_are_sorted_by_keys)
+{
+	uint64_t one = 1;
+	int64_t keys[3][2] = {{1, 256}, {0, -3}, {1, 2}};
+	struct show_row rows[3];
+
+	fresh("BEGIN { @[arg0, (int)arg1] = count(); }");
+	for (unsigned i = 0; i < 3; i++)
+		rows[i] = (struct show_row){.key = (const uint8_t *)keys[i],
+					    .key_len = sizeof keys[i],
+					    .cells = &one};
+	show_sort(show.program, 0, (struct show_order){0}, rows, 3);
+	ck_assert_ptr_eq(rows[0].key, keys[1]);
+	ck_assert_ptr_eq(rows[1].key, keys[2]);
+	ck_assert_ptr_eq(rows[2].key, keys[0]);
+	show_sort(show.program, 0, (struct show_order){.is_reversed = true},
+		  rows, 3);
+	ck_assert_ptr_eq(rows[0].key, keys[0]);
+	show_sort(show.program, 0, (struct show_order){.first_key = 1}, rows,
+		  3);
+	ck_assert_ptr_eq(rows[0].key, keys[1]);
+	ck_assert_ptr_eq(rows[2].key, keys[0]);
+	rows[1].key_len = 8; /* damaged: anyhow, but to the end */
+	show_sort(show.program, 0, (struct show_order){.by_key = true}, rows,
+		  3);
 	script_free(s);
 }
 END_TEST
@@ -291,6 +320,7 @@ Suite *script_show_suite(void)
 	tcase_add_test(t, an_lquantize_names_what_is_beyond);
 	tcase_add_test(t, rows_have_keys_and_formats);
 	tcase_add_test(t, rows_are_sorted_by_value);
+	tcase_add_test(t, rows_are_sorted_by_keys);
 	suite_add_tcase(suite, t);
 	return suite;
 }
