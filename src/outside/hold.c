@@ -7,6 +7,8 @@
 #include "outside/hold.h"
 
 #include "image/loader.h"
+#include "image/modules.h"
+#include "image/symbols.h"
 #include "outside/tracee.h"
 
 #include <elf.h>

@@ -1,6 +1,10 @@
 /* probe/arguments.c - from what a note says to what the collector reads. */
 #include "probe/arguments.h"
 
+#include "probe/collect_priv.h"
+
+#include <stdlib.h>
+
 static bool next(const struct probe *p, const char **text, struct usdt_arg *out)
 {
 	if (!usdt_parse(text, out))
@@ -41,7 +45,9 @@ size_t arguments_of(const struct probe *p, struct collect_arg out[USDT_ARGS])
 	return n;
 }
 
-int arguments_check(const struct probe *p, uint32_t uses, struct hark_err *err)
+/* uses: which of them are asked for, a bit each. */
+static int check_probe(const struct probe *p, uint32_t uses,
+		       struct hark_err *err)
 {
 	const char *text = p->usdt_args;
 	struct usdt_arg a;
@@ -54,4 +60,25 @@ int arguments_check(const struct probe *p, uint32_t uses, struct hark_err *err)
 				       a.text_len < 100 ? (int)a.text_len : 100,
 				       a.text, usdt_why(a.why));
 	return 0;
+}
+
+int arguments_check(const struct probe_program *program, struct match *match,
+		    const struct listing *listing, struct hark_err *err)
+{
+	size_t max = program->clauses.n, n;
+	uint32_t *clauses = calloc(max + 1, sizeof *clauses);
+	struct probe p;
+	int rc = 0;
+
+	if (clauses == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < listing_count(listing) && rc == 0; i++) {
+		listing_get(listing, i, &p);
+		if (p.usdt_args == NULL)
+			continue;
+		n = match_clauses(match, i, clauses, max);
+		rc = check_probe(&p, collect_uses(program, clauses, n), err);
+	}
+	free(clauses);
+	return rc;
 }

@@ -8,13 +8,14 @@
 
 #include "image/usdt.h"
 #include "probe/listing.h"
+#include "probe/match.h"
 #include "wire/collect.h"
 
 /* How many; what cannot be had is COLLECT_NOWHERE. */
 size_t arguments_of(const struct probe *p, struct collect_arg out[USDT_ARGS]);
 
-/* uses: which of them are asked for, a bit each. One that cannot be had is an
- * error. */
-int arguments_check(const struct probe *p, uint32_t uses, struct hark_err *err);
+/* Is there a clause that asks for one that cannot be had? That is an error. */
+int arguments_check(const struct probe_program *program, struct match *match,
+		    const struct listing *listing, struct hark_err *err);
 
 #endif

@@ -4,7 +4,6 @@
 #include "image/loader.h"
 #include "outside/refuse.h"
 #include "probe/arguments.h"
-#include "probe/collect_priv.h"
 #include "probe/native.h"
 #include "probe/watch.h"
 
@@ -127,28 +126,6 @@ static int check_loader(struct draft *d, struct hark_err *err)
 			     "libraries cannot be awaited: %s", p.refusal);
 }
 
-/* Arguments that clauses ask for can be had. */
-static int check_arguments(const struct draft *d, struct hark_err *err)
-{
-	size_t max = d->program->clauses.n, n;
-	uint32_t *clauses = calloc(max + 1, sizeof *clauses);
-	struct probe p;
-	int rc = 0;
-
-	if (clauses == NULL)
-		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	for (size_t i = 0; i < listing_count(d->listing) && rc == 0; i++) {
-		listing_get(d->listing, i, &p);
-		if (p.usdt_args == NULL)
-			continue;
-		n = match_clauses(d->match, i, clauses, max);
-		rc = arguments_check(&p, collect_uses(d->program, clauses, n),
-				     err);
-	}
-	free(clauses);
-	return rc;
-}
-
 int draft_init(struct draft *d, struct image *im, int pid, int target,
 	       const struct compile *script, const struct options *options,
 	       enum draft_use use, struct hark_err *err)
@@ -160,9 +137,9 @@ int draft_init(struct draft *d, struct image *im, int pid, int target,
 	    unbound_new(d->program, &d->unbound, err) == 0 &&
 	    listing_new(d->modules, pid, &d->listing, err) == 0 &&
 	    match_script(d, target, use, err) == 0 &&
-	    listing_make(d->listing, err) == 0 &&
-	    check_loader(d, err) == 0 &&
-	    (use == DRAFT_LISTED || check_arguments(d, err) == 0))
+	    listing_make(d->listing, err) == 0 && check_loader(d, err) == 0 &&
+	    (use == DRAFT_LISTED ||
+	     arguments_check(d->program, d->match, d->listing, err) == 0))
 		return 0;
 	draft_fini(d);
 	return -1;

@@ -7,6 +7,7 @@
 
 #include "base/fmt.h"
 #include "outside/attach.h"
+#include "probe/arguments.h"
 #include "probe/match.h"
 #include "probe/native.h"
 
@@ -136,7 +137,8 @@ static int list(struct late *l, struct batch *b, struct hark_err *err)
 	if (match_some(l->p.program, l->p.pid, b->listing, forgives, NULL,
 		       &b->match, err) < 0 ||
 	    listing_add_hooks(b->listing, native_hooks, err) < 0 ||
-	    listing_make(b->listing, err) < 0)
+	    listing_make(b->listing, err) < 0 ||
+	    arguments_check(l->p.program, b->match, b->listing, err) < 0)
 		return -1;
 	if (match_check(b->match, b->listing, &refused, &why) < 0)
 		tell(l, true, why.text);
