@@ -275,7 +275,8 @@ struct hark_access {
 	uint8_t before[64];    /* what was there, as far as it is known */
 	uint8_t after[64];
 };
-/* The last write to any of these bytes before now. A forked process may have
+/* The last write to any of these bytes before now. What was written before
+ * something else was mapped there does not count. A forked process may have
  * them from its parent: out->at says whose moment it is. */
 int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 		    struct hark_access *out, struct hark_error *err);

@@ -378,10 +378,42 @@ void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store)
 		replay_mark(r, index, len, 0xff);
 }
 
-void replay_forget(struct replay *r, uint32_t index, uint32_t len)
+/* A part of a page of the map: what is not there need not be made. */
+static void unmark_part(uint8_t *at, uint64_t len)
 {
-	if (r->map != NULL)
-		replay_mark(r, index, len, 0);
+	for (uint64_t i = 0; i < len; i++)
+		if (at[i] != 0) {
+			memset(at + i, 0, len - i);
+			return;
+		}
+}
+
+/* [at, end) of the map; whole pages are given back. */
+static void unmark(struct replay *r, uint64_t at, uint64_t end)
+{
+	enum { PAGE = 4096 };
+	uint64_t first = (at + PAGE - 1) & -(uint64_t)PAGE;
+	uint64_t last = end & -(uint64_t)PAGE;
+
+	if (first >= last) {
+		unmark_part(r->map + at, end - at);
+		return;
+	}
+	unmark_part(r->map + at, first - at);
+	madvise(r->map + first, last - first, MADV_DONTNEED);
+	unmark_part(r->map + last, end - last);
+}
+
+void replay_forget(struct replay *r, uint32_t index, uint64_t len)
+{
+	uint32_t at = index + OBSERVE_SKEW;
+	uint64_t room = WIRE_SHADOW_SIZE - at;
+
+	if (r->map == NULL)
+		return;
+	unmark(r, at, len < room ? at + len : WIRE_SHADOW_SIZE);
+	if (len > room)
+		unmark(r, 0, len - room);
 }
 
 void replay_begin(struct replay *r)

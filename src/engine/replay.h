@@ -99,7 +99,7 @@ void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
  * been. */
 void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store);
 /* It is not what the shadow says any more, and nobody knows what. */
-void replay_forget(struct replay *r, uint32_t index, uint32_t len);
+void replay_forget(struct replay *r, uint32_t index, uint64_t len);
 
 /* Also stops (REPLAY_TIME) after about this many counts; 0: never. */
 void replay_limit(struct replay *r, uint64_t counts);

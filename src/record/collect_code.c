@@ -151,6 +151,8 @@ uint64_t tape_code(struct engine *e, uint64_t pc, const uint8_t *bytes,
 	return len != 0 ? last_change(e->tapes, pc, pc + len) : 0;
 }
 
+enum { NR_BRK = 12 };
+
 /* -- Mappings -------------------------------------------------------------- */
 
 /* struct stat of the kernel. */
@@ -192,7 +194,8 @@ void tape_map(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
 				   .prot = (uint32_t)prot,
 				   .flags = (uint32_t)flags,
 				   .count = vcpu_count(v),
-				   .thread = v->tape->thread};
+				   .thread = v->tape->thread,
+				   .pc = (uint32_t)v->pc};
 	char path[PATH_SIZE];
 	uint32_t path_len = code_path(fd, path, sizeof path);
 	uint8_t *at;
@@ -213,21 +216,28 @@ void tape_map(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
 	engine_unlock(&e->lock);
 }
 
-void tape_unmap(struct vcpu *v, uint64_t start, uint64_t len)
+static void put_unmap(struct vcpu *v, uint8_t info, uint64_t start,
+		      uint64_t len)
 {
 	struct engine *e = v->engine;
 	struct tapes *p = e->tapes;
 	const struct wire_rec_unmap range = {.start = start,
 					     .end = start + len,
 					     .count = vcpu_count(v),
-					     .thread = v->tape->thread};
+					     .thread = v->tape->thread,
+					     .pc = (uint32_t)v->pc};
 	uint8_t *at;
 
 	engine_lock(&e->lock);
-	at = put_begin(e, &p->ring, WIRE_REC_UNMAP, 0, sizeof range);
+	at = put_begin(e, &p->ring, WIRE_REC_UNMAP, info, sizeof range);
 	if (at)
 		put_end(&p->ring, put_bytes(at, &range, sizeof range));
 	engine_unlock(&e->lock);
+}
+
+void tape_unmap(struct vcpu *v, uint64_t start, uint64_t len)
+{
+	put_unmap(v, 0, start, len);
 }
 
 static void map_memory(struct vcpu *v, uint64_t start, uint64_t end,
@@ -240,7 +250,8 @@ static void map_memory(struct vcpu *v, uint64_t start, uint64_t end,
 				   .prot = (uint32_t)prot,
 				   .flags = (uint32_t)flags,
 				   .count = vcpu_count(v),
-				   .thread = v->tape->thread};
+				   .thread = v->tape->thread,
+				   .pc = (uint32_t)v->pc};
 	uint8_t *at;
 
 	engine_lock(&e->lock);
@@ -257,22 +268,64 @@ static void move_break(struct vcpu *v, uint64_t to)
 	struct tapes *p = v->engine->tapes;
 	uint64_t from = __atomic_exchange_n(&p->brk, to, __ATOMIC_RELAXED);
 
-	if (from != 0 && to > from)
+	if (to > from)
 		map_memory(v, from, to, SYS_PROT_READ | SYS_PROT_WRITE,
 			   SYS_MAP_ANONYMOUS);
-	if (from != 0 && to < from)
+	if (to < from)
 		tape_unmap(v, to, from - to);
+}
+
+/* Advice after which memory need not hold what it did. It may have been taken
+ * in part, where something in the range is not mapped. */
+static void lose(struct vcpu *v, uint64_t start, uint64_t len, uint64_t advice,
+		 int64_t answer)
+{
+	enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTNEED_LOCKED = 24 };
+
+	if ((answer == 0 || answer == -ERR_NOMEM) &&
+	    (advice == DONTNEED || advice == FREE || advice == REMOVE ||
+	     advice == DONTNEED_LOCKED))
+		put_unmap(v, WIRE_UNMAP_EMPTY, start, len);
+}
+
+/* A segment of System V: how long it is, the kernel knows. */
+static void attach_segment(struct vcpu *v, uint64_t start, uint64_t id)
+{
+	enum { NR_SHMCTL = 31, IPC_STAT = 2 };
+	struct {
+		uint64_t permissions[6], size, rest[10];
+	} about = {0};
+
+	if (!sys_failed(sys_call3(NR_SHMCTL, id, IPC_STAT, (uint64_t)&about)))
+		map_memory(v, start, start + about.size,
+			   SYS_PROT_READ | SYS_PROT_WRITE, SYS_MAP_SHARED);
 }
 
 void code_call(struct vcpu *v, int64_t nr, int64_t answer)
 {
-	enum { NR_MMAP = 9, NR_BRK = 12, NR_MREMAP = 25 };
+	enum {
+		NR_MMAP = 9,
+		NR_MREMAP = 25,
+		NR_MADVISE = 28,
+		NR_SHMAT = 30,
+		NR_SHMDT = 67,
+		NR_REMAP_FILE_PAGES = 216
+	};
 	const uint64_t *g = v->gpr;
 	uint64_t start = (uint64_t)answer, len = g[6] + PAGE - 1;
 
+	len &= ~(uint64_t)(PAGE - 1);
+	if (nr == NR_MADVISE)
+		lose(v, g[7], len, (uint32_t)g[2], answer);
 	if (sys_failed(answer))
 		return;
-	len &= ~(uint64_t)(PAGE - 1);
+	if (nr == NR_SHMAT)
+		attach_segment(v, start, g[7]);
+	if (nr == NR_SHMDT)
+		put_unmap(v, WIRE_UNMAP_WHOLE, g[7] & ~(uint64_t)(PAGE - 1), 0);
+	if (nr == NR_REMAP_FILE_PAGES)
+		map_memory(v, g[7], g[7] + len, SYS_PROT_READ | SYS_PROT_WRITE,
+			   SYS_MAP_SHARED);
 	if (nr == NR_MMAP && g[10] & SYS_MAP_ANONYMOUS)
 		map_memory(v, start, start + len, g[2], g[10]);
 	if (nr == NR_BRK)
@@ -333,6 +386,7 @@ int tape_start_process(struct engine *e)
 	find_xstate(p);
 	if (grow(e) < 0 || order_start_process(e) != 0)
 		return ERR_NOMEM;
+	p->brk = (uint64_t)sys_call3(NR_BRK, 0, 0, 0);
 	put_process(e, 0);
 	return 0;
 }

@@ -52,7 +52,7 @@ struct tapes {
 	uint32_t n_slots, pad;
 	struct bytes store; /* owned: the pages */
 	uint64_t lines;	    /* owned: collect_order.c */
-	uint64_t brk;	    /* the end of the heap; 0: not known yet */
+	uint64_t brk;	    /* the end of the heap */
 	/* The file that names a thread: its descriptor + 1; 0: none. */
 	uint32_t comm_fd, comm_tid;
 	/* Where xsave puts components: asking the CPU takes it long. */

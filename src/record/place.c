@@ -26,7 +26,7 @@ static int look(void *ctx, const struct record_event *e, struct hark_err *err)
 	size_t len;
 
 	(void)err;
-	if (e->type == WIRE_REC_UNMAP &&
+	if (e->type == WIRE_REC_UNMAP && !(e->info & WIRE_UNMAP_EMPTY) &&
 	    covers(e->unmap.start, e->unmap.end, s->address))
 		s->text[0] = '\0';
 	if (e->type != WIRE_REC_MAP || e->map.serial > s->epoch ||

@@ -4,7 +4,8 @@
  * it holds what was touched last of either. What was last touched of the one
  * that is asked for is looked for in the past, by its whole address, and is
  * what it was then; unless the log has told of the place since (M1 of
- * memory.c). That takes time: only so many segments are looked through. */
+ * memory.c), or something else is there since (fresh.c). That takes time: only
+ * so many segments are looked through. */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
@@ -18,6 +19,7 @@ struct known {
 	uint8_t bytes[BYTES_MOST];
 	int64_t turns[BYTES_MOST]; /* -1: it does not know */
 	uint64_t resolved;	   /* a bit each */
+	uint64_t fresh;		   /* it was something else that it touched */
 };
 
 static unsigned unresolved(const struct known *k, struct stop *out)
@@ -69,6 +71,27 @@ static int is_told(struct hark_timeline *t, const struct hit *hit,
 	return err->code != HARK_OK ? -1 : found;
 }
 
+/* Was something else there, when the hit was? */
+static int was_other(struct hark_timeline *t, const struct lane *l,
+		     const struct hit *hit, uint64_t address)
+{
+	const struct fresh_event *e = travel_fresh_of(t, address);
+
+	return e != NULL &&
+	       travel_fresh_is_behind(t, l, hit->count, hit->pc, e);
+}
+
+/* All that is left: it need not be looked for any further. */
+static int were_others(struct hark_timeline *t, const struct lane *l,
+		       const struct hit *hit, const struct known *k)
+{
+	for (unsigned i = 0; i < k->len; i++)
+		if (!(k->resolved >> i & 1) &&
+		    !was_other(t, l, hit, k->address + i))
+			return 0;
+	return 1;
+}
+
 static int take(struct hark_timeline *t, struct lane *l, struct walker *at,
 		const struct hit *hit, struct known *k, struct hark_err *err)
 {
@@ -87,6 +110,10 @@ static int take(struct hark_timeline *t, struct lane *l, struct walker *at,
 		if (k->resolved >> i & 1 || here - hit->address >= hit->size)
 			continue;
 		k->resolved |= 1ull << i;
+		if (was_other(t, l, hit, here)) {
+			k->fresh |= 1ull << i;
+			continue;
+		}
 		told = is_told(t, hit, at, (uint32_t)(here + WIRE_SHADOW_SKEW),
 			       err);
 		if (told < 0)
@@ -122,8 +149,8 @@ static int ask_lane(struct hark_timeline *t, struct lane *l, struct walker *at,
 				: travel_scan_last(t, l, &range, stops, n, &hit,
 						   err);
 
-		if (rc <= 0)
-			return rc;
+		if (rc <= 0 || were_others(t, l, &hit, k))
+			return rc < 0 ? -1 : 0;
 		w = travel_scout(t, l, err);
 		if (w == NULL ||
 		    walker_goto_pc(w, hit.count, hit.pc, err) < 0 ||
@@ -154,7 +181,7 @@ int travel_read_alias(struct hark_timeline *t, struct walker **at,
 			rc |= ask_lane(t, &t->lanes[l], at[l], &k, err);
 		if (rc < 0)
 			return -1;
-		touched |= k.resolved;
+		touched |= k.resolved & ~k.fresh;
 		for (unsigned i = 0; i < len; i++)
 			if (k.turns[i] > best[i]) {
 				best[i] = k.turns[i];

@@ -7,10 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum kind {
+	MAPPED,
+	UNMAPPED,
+	EMPTIED, /* what it held is gone */
+	MOVED,	 /* by mremap */
+};
+
 struct event {
 	struct map map; /* its path is owned */
-	int is_unmap;
-	uint32_t thread; /* 0: from the beginning */
+	enum kind kind;
+	uint64_t from, from_end; /* MOVED: where it was */
+	uint32_t thread;	 /* 0: from the beginning */
+	uint32_t pc;
 	uint64_t count;
 };
 
@@ -57,6 +66,54 @@ static void begin_anew(struct maps *m)
 		m->events[i].thread = 0;
 }
 
+/* The end of what was last mapped there, at once. */
+static uint64_t end_of_whole(const struct maps *m, uint64_t start)
+{
+	for (unsigned i = m->n; i-- > 0;)
+		if (m->events[i].kind == MAPPED &&
+		    m->events[i].map.start == start)
+			return m->events[i].map.end;
+	return start;
+}
+
+static int see_unmap(struct maps *m, const struct record_event *e,
+		     struct hark_err *err)
+{
+	struct event now = {.kind =
+				e->info & WIRE_UNMAP_EMPTY ? EMPTIED : UNMAPPED,
+			    .thread = e->unmap.thread,
+			    .pc = e->unmap.pc,
+			    .count = e->unmap.count};
+
+	/* A heap may end within a page, which stays. */
+	now.map.start = page_up(e->unmap.start);
+	now.map.end = e->info & WIRE_UNMAP_WHOLE
+			  ? end_of_whole(m, e->unmap.start)
+			  : page_up(e->unmap.end);
+	return add(m, &now, err);
+}
+
+/* mremap is told as two: what it unmapped, and memory without flags. */
+static void see_move(struct maps *m, struct event *now)
+{
+	enum { NEAR = 64 }; /* others may have come between */
+
+	if (now->thread == 0 || now->map.flags != 0 || now->map.path[0] != '\0')
+		return;
+	for (unsigned i = m->n; i-- > 0 && m->n - i <= NEAR;) {
+		struct event *e = &m->events[i];
+
+		if (e->kind != UNMAPPED || e->thread != now->thread ||
+		    e->count != now->count || e->pc != now->pc)
+			continue;
+		now->kind = MOVED;
+		now->from = e->map.start;
+		now->from_end = e->map.end;
+		e->map.end = e->map.start;
+		return;
+	}
+}
+
 static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 {
 	struct maps *m = ctx;
@@ -65,22 +122,17 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 
 	if (e->type == WIRE_REC_PROCESS)
 		begin_anew(m);
-	if (e->type == WIRE_REC_UNMAP) {
-		now.is_unmap = 1;
-		now.thread = e->unmap.thread;
-		now.count = e->unmap.count;
-		now.map.start = e->unmap.start;
-		now.map.end = page_up(e->unmap.end);
-		return add(m, &now, err);
-	}
+	if (e->type == WIRE_REC_UNMAP)
+		return see_unmap(m, e, err);
 	if (e->type != WIRE_REC_MAP)
 		return 0;
 	path = strndup((const char *)e->bytes, e->len);
 	if (path == NULL)
 		return out_of_memory(err);
 	now.thread = e->map.thread;
+	now.pc = e->map.pc;
 	now.count = e->map.count;
-	now.map = (struct map){e->map.start,
+	now.map = (struct map){page_up(e->map.start),
 			       page_up(e->map.end),
 			       e->map.offset,
 			       e->map.prot,
@@ -89,6 +141,7 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 			       e->map.ino,
 			       path,
 			       0};
+	see_move(m, &now);
 	if (add(m, &now, err) < 0) {
 		free(path);
 		return -1;
@@ -178,27 +231,140 @@ static unsigned clear(struct maps *m, uint64_t start, uint64_t end)
 	return i;
 }
 
+static const struct map *find(const struct maps *m, uint64_t address)
+{
+	for (unsigned i = 0; i < m->n_now; i++)
+		if (m->now[i].start <= address && address < m->now[i].end)
+			return &m->now[i];
+	return NULL;
+}
+
+static int put(struct maps *m, const struct map *map, struct hark_err *err)
+{
+	if (map->start >= map->end)
+		return 0;
+	if (room_for_two(m, err) < 0)
+		return -1;
+	insert(m, clear(m, map->start, map->end), *map);
+	return 0;
+}
+
+static int take_away(struct maps *m, uint64_t start, uint64_t end,
+		     struct hark_err *err)
+{
+	if (start >= end)
+		return 0;
+	if (room_for_two(m, err) < 0)
+		return -1;
+	clear(m, start, end);
+	return 0;
+}
+
+/* Of what a process began with a part is not what it was. */
+static int empty(struct maps *m, uint64_t start, uint64_t end,
+		 struct hark_err *err)
+{
+	for (unsigned i = 0; i < m->n_now; i++) {
+		struct map part = m->now[i];
+
+		if (!part.is_first || part.end <= start || part.start >= end)
+			continue;
+		if (part.start < start) {
+			part.offset += start - part.start;
+			part.start = start;
+		}
+		if (part.end > end)
+			part.end = end;
+		part.is_first = 0;
+		if (put(m, &part, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What has grown where it was goes on there; else all of it is elsewhere. */
+static int move(struct maps *m, const struct event *e, struct hark_err *err)
+{
+	const struct map *old = find(m, e->from);
+	struct map now = old != NULL ? *old : e->map;
+
+	now.offset = old == NULL ? 0 : old->offset + (e->from - old->start);
+	now.start = e->map.start;
+	now.end = e->map.end;
+	now.is_first = e->thread == 0;
+	if (e->from == e->map.start && old != NULL) {
+		now.start = e->from_end;
+		now.offset += e->from_end - e->from;
+	}
+	return take_away(m, e->from == e->map.start ? e->map.end : e->from,
+			 e->from_end, err) < 0
+		   ? -1
+		   : put(m, &now, err);
+}
+
+static int happen(struct maps *m, const struct event *e, struct hark_err *err)
+{
+	struct map map = e->map;
+
+	switch (e->kind) {
+	case UNMAPPED:
+		return take_away(m, map.start, map.end, err);
+	case EMPTIED:
+		return e->thread == 0 ? 0 : empty(m, map.start, map.end, err);
+	case MOVED:
+		return move(m, e, err);
+	default:
+		map.is_first = e->thread == 0;
+		return put(m, &map, err);
+	}
+}
+
 int maps_at(struct maps *m, maps_is_past *is_past, void *ctx,
 	    const struct map **out, unsigned *n, struct hark_err *err)
 {
 	m->n_now = 0;
 	for (unsigned i = 0; i < m->n; i++) {
 		const struct event *e = &m->events[i];
-		unsigned at;
 
-		if (e->thread != 0 && !is_past(ctx, e->thread, e->count))
+		if (e->thread != 0 && !is_past(ctx, e->thread, e->count, e->pc))
 			continue;
-		if (e->map.start >= e->map.end)
-			continue;
-		if (room_for_two(m, err) < 0)
+		if (happen(m, e, err) < 0)
 			return -1;
-		at = clear(m, e->map.start, e->map.end);
-		if (!e->is_unmap) {
-			insert(m, at, e->map);
-			m->now[at].is_first = e->thread == 0;
-		}
 	}
 	*out = m->now;
 	*n = m->n_now;
+	return 0;
+}
+
+/* -- Changes -- */
+
+static int tell(const struct event *e, uint64_t start, uint64_t end,
+		maps_each_change *each, void *ctx, struct hark_err *err)
+{
+	const struct maps_change c = {start, end, e->count, e->thread, e->pc};
+
+	return start < end ? each(ctx, &c, err) : 0;
+}
+
+int maps_changes(const struct maps *m, maps_each_change *each, void *ctx,
+		 struct hark_err *err)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct event *e = &m->events[i];
+		uint64_t start = e->map.start, end = e->map.end;
+		int rc = 0;
+
+		if (e->thread == 0)
+			continue;
+		if (e->kind == MOVED && e->from == start) {
+			/* What is in both stays. */
+			start = end < e->from_end ? end : e->from_end;
+			end = end < e->from_end ? e->from_end : end;
+		} else if (e->kind == MOVED) {
+			rc = tell(e, e->from, e->from_end, each, ctx, err);
+		}
+		if (rc < 0 || tell(e, start, end, each, ctx, err) < 0)
+			return -1;
+	}
 	return 0;
 }

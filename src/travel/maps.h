@@ -21,10 +21,26 @@ struct map {
 	int is_first;	  /* it was there when the process began */
 };
 
-/* Has thread come beyond this count? 1: it has. */
-typedef int maps_is_past(void *ctx, uint32_t thread, uint64_t count);
+/* Has thread come beyond this place? 1: it has. pc: its low half; 0: it is not
+ * known. */
+typedef int maps_is_past(void *ctx, uint32_t thread, uint64_t count,
+			 uint32_t pc);
 /* Those of a moment, ascending; they live until the next call. */
 int maps_at(struct maps *m, maps_is_past *is_past, void *ctx,
 	    const struct map **out, unsigned *n, struct hark_err *err);
+
+/* From here on nothing in the range is what it was: it was mapped, unmapped or
+ * emptied by a thread, at the system call there. */
+struct maps_change {
+	uint64_t start, end;
+	uint64_t count;
+	uint32_t thread;
+	uint32_t pc; /* as above */
+};
+typedef int maps_each_change(void *ctx, const struct maps_change *c,
+			     struct hark_err *err);
+/* All of them, as they came. Below 0 from `each` ends it. */
+int maps_changes(const struct maps *m, maps_each_change *each, void *ctx,
+		 struct hark_err *err);
 
 #endif

@@ -9,7 +9,10 @@
  *     other mapping of that moment has the same ones; otherwise alias.c knows.
  * M2  What a thread reaches through fs lies at another index: the address less
  *     the base. Two that are known and differ are not known. So the index of an
- *     address where no memory can be (near 0, or the kernel's) is of others. */
+ *     address where no memory can be (near 0, or the kernel's) is of others.
+ * M3  What was known before something else was mapped there is not known any
+ *     more (fresh.c). If that was at another address with the same index, too
+ *     much was forgotten, and alias.c is asked. */
 #include "travel/timeline.h"
 
 #include <elf.h>
@@ -25,20 +28,28 @@ struct moment {
 	int64_t turn;
 };
 
-static int is_past(void *ctx, uint32_t thread, uint64_t count)
+/* Of a place of which only the low half of pc is known, or not even that. */
+static int is_beyond(uint64_t count, uint64_t pc, uint64_t of_count,
+		     uint32_t of_pc)
+{
+	return count > of_count || (count == of_count && of_pc != 0 &&
+				    (int32_t)((uint32_t)pc - of_pc) > 0);
+}
+
+static int is_past(void *ctx, uint32_t thread, uint64_t count, uint32_t pc)
 {
 	const struct moment *m = ctx;
 	struct hark_timeline *t = m->t;
 	struct lane *l = travel_lane(t, thread);
-	uint64_t at = 0, pc;
+	uint64_t at = 0, at_pc = 0;
 	int how;
 
 	if (l == NULL)
 		return 1;
 	if (l == &t->lanes[t->selected])
-		return count < t->here.count;
-	how = travel_place_at(t, l, m->turn, &at, &pc);
-	return how == 2 || (how == 1 && count < at);
+		return is_beyond(t->here.count, t->here.pc, count, pc);
+	how = travel_place_at(t, l, m->turn, &at, &at_pc);
+	return how == 2 || (how == 1 && is_beyond(at, at_pc, count, pc));
 }
 
 static int module_of(const struct hark_timeline *t, const struct map *m)
@@ -65,6 +76,7 @@ int travel_find_mappings(struct hark_timeline *t, struct hark_err *err)
 	struct hark_mapping *more;
 	unsigned n;
 
+	travel_fresh_at(t, m.turn);
 	if (maps_at(t->maps, is_past, &m, &maps, &n, err) < 0)
 		return -1;
 	more = reallocarray(t->mappings, n + 1, sizeof *more);
@@ -151,9 +163,11 @@ static int can_be_memory(const struct hark_timeline *t, uint64_t address)
 
 /* -- What threads know -- */
 
-/* The lane's own idea: 1, or 0: none. `w`: at the moment. */
+/* The lane's own idea: 1, or 0: none. `w`: at the moment. `first`: the segment
+ * that it has it from, or a later one. */
 static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
-		      uint64_t address, uint8_t *out, struct hark_err *err)
+		      unsigned first, uint64_t address, uint8_t *out,
+		      struct hark_err *err)
 {
 	enum { TOUCHED = INDEX_READ | INDEX_WRITTEN };
 	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
@@ -167,17 +181,17 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 				    known, out);
 	if (known)
 		return 1;
-	if (walker_segment(w) == l->first)
+	if (walker_segment(w) <= first)
 		return 0;
 	if (l->past == NULL)
 		l->past = past_new(t->memory_max);
 	ferry = travel_ferry(t, l, err);
 	if (l->past == NULL || ferry == NULL)
 		return -1;
-	x = travel_index(t, walker_segment(w) - l->first, err);
+	x = travel_index(t, walker_segment(w) - first, err);
 	if (err->code != HARK_OK)
 		return -1;
-	for (unsigned s = walker_segment(w); s-- > l->first;) {
+	for (unsigned s = walker_segment(w); s-- > first;) {
 		int rc = x != NULL && !index_may(x, s, TOUCHED, address, 1)
 			     ? 0
 			     : past_byte(l->past, ferry, s, index, out, err);
@@ -192,15 +206,24 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 static int lane_byte(struct hark_timeline *t, struct lane *l, struct walker *w,
 		     uint64_t address, uint8_t *out, struct hark_err *err)
 {
-	enum { REACH = 1 << 16 };
+	enum { REACH = WALKER_FS_REACH };
+	const struct fresh_event *e = travel_fresh_of_index(t, address);
 	uint64_t offset = address - walker_state(w)->fs_base;
+	unsigned first = l->first;
 	uint8_t by_fs = 0;
-	int rc = lane_index(t, l, w, address, out, err), fs = 0;
+	int rc, fs = 0;
 
+	if (e != NULL && travel_fresh_is_unseen(t, l, w, e))
+		return 0;
+	if (e != NULL)
+		first = travel_fresh_segment(t, l, e, err);
+	rc = err->code == HARK_OK
+		 ? lane_index(t, l, w, first, address, out, err)
+		 : -1;
 	if (rc < 0)
 		return -1;
 	if (offset + REACH < 2ull * REACH)
-		fs = lane_index(t, l, w, offset, &by_fs, err);
+		fs = lane_index(t, l, w, first, offset, &by_fs, err);
 	if (fs <= 0)
 		return fs < 0 ? -1 : rc;
 	if (rc == 1 && *out != by_fs)
@@ -322,9 +345,46 @@ static size_t run_of(const struct hark_timeline *t, uint64_t address,
 	return n;
 }
 
+/* Who wants much at once gets what is at hand: each piece takes a search
+ * through the past. */
+enum { ALIAS_MOST = 64, SHORT = 1024, MISSED = 3 };
+
+/* M3: where nobody knows, it may have been forgotten with another. What cannot
+ * be written is what its file says, whoever has seen it. */
+static int is_missed(struct hark_timeline *t, uint64_t address)
+{
+	const struct fresh_event *e = travel_fresh_of_index(t, address);
+	const struct hark_mapping *m;
+
+	if (e == NULL || travel_fresh_has(e, address))
+		return 0;
+	m = mapping_at(t, address);
+	return m == NULL || m->module < 0 || m->prot & PROT_WRITE;
+}
+
+/* Those that were MISSED. */
+static int read_missed(struct hark_timeline *t, struct walker **at,
+		       uint64_t address, size_t len, int is_short, uint8_t *out,
+		       uint8_t *known, struct hark_err *err)
+{
+	size_t n;
+
+	for (size_t i = 0; i<len; i += n> 0 ? n : 1) {
+		for (n = 0;
+		     i + n < len && n < ALIAS_MOST && known[i + n] == MISSED;
+		     n++)
+			known[i + n] = 0;
+		if (n > 0 && is_short &&
+		    travel_read_alias(t, at, address + i, (unsigned)n, out + i,
+				      known + i, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int read_run(struct hark_timeline *t, struct walker **at,
-		    uint64_t address, size_t len, uint8_t *out, uint8_t *known,
-		    struct hark_err *err)
+		    uint64_t address, size_t len, int is_short, uint8_t *out,
+		    uint8_t *known, struct hark_err *err)
 {
 	for (size_t i = 0; i < len; i++) {
 		int rc = can_be_memory(t, address + i)
@@ -334,8 +394,12 @@ static int read_run(struct hark_timeline *t, struct walker **at,
 		if (rc < 0)
 			return -1;
 		known[i] = rc == 1 ? 1 : rc == 0 ? TRAVEL_UNTOUCHED : 0;
+		if (rc == 0 && is_missed(t, address + i))
+			known[i] = MISSED;
 	}
-	return read_untouched(t, address, len, out, known, err);
+	return read_missed(t, at, address, len, is_short, out, known, err) < 0
+		   ? -1
+		   : read_untouched(t, address, len, out, known, err);
 }
 
 static int read_alias(struct hark_timeline *t, struct walker **at,
@@ -351,10 +415,7 @@ static int read_alias(struct hark_timeline *t, struct walker **at,
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err)
 {
-	/* Who wants much at once gets what is at hand: each piece takes a
-	 * search through the past. */
-	enum { ALIAS_MOST = 64, LEN_MOST = 1024 };
-	const int is_short = len <= LEN_MOST;
+	const int is_short = len <= SHORT;
 	struct walker **at = calloc(t->n_lanes, sizeof(struct walker *));
 	size_t n = 0, run;
 
@@ -373,8 +434,8 @@ size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 			run = ALIAS_MOST;
 		rc = 0;
 		if (is_sure)
-			rc = read_run(t, at, address + i, run, out + i,
-				      known + i, err);
+			rc = read_run(t, at, address + i, run, is_short,
+				      out + i, known + i, err);
 		else if (is_short)
 			rc = read_alias(t, at, address + i, run, out + i,
 					known + i, err);

@@ -4,7 +4,8 @@
  * before it, behind it, or neither (races_clock.c says how one knows). The last
  * store of a region before it may have been the last one of all, unless another
  * region before the moment is behind it; and so may be any store of a region
- * that is neither. */
+ * that is neither. What was stored before something else was mapped there
+ * (fresh.c) does not count. */
 #include "travel/races.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ struct values {
 	uint64_t address, len;
 	unsigned lane; /* of the moment */
 	struct walker_place here;
+	const struct fresh_event *since; /* it is what it is; NULL: ever */
 	uint32_t *clock; /* owned: of the moment's region, or the last one */
 	int is_found;	 /* it */
 	struct writer *writers; /* owned */
@@ -36,6 +38,7 @@ struct values {
 		uint32_t size;
 	} stores[STORES_MOST];
 	unsigned n_stores;
+	unsigned looked_through; /* its lane */
 	int only_last, is_split;
 	uint64_t told;
 	int is_over;
@@ -60,6 +63,15 @@ static int is_behind(struct values *v, uint64_t count, uint64_t pc,
 	    walker_place(w, &at, err) < 0)
 		return -1;
 	return at.step > v->here.step;
+}
+
+/* Was something else there, when the lane was at this place? */
+static int is_of_other(const struct values *v, unsigned lane, uint64_t count,
+		       uint64_t pc)
+{
+	return v->since != NULL &&
+	       travel_fresh_is_behind(v->t, &v->t->lanes[lane], count, pc,
+				      v->since);
 }
 
 /* Has it stored to any of the bytes? */
@@ -125,7 +137,8 @@ static int note_region(void *ctx, const struct region *r, const uint32_t *clock,
 		v->is_found = is_split;
 		memcpy(v->clock, clock, v->t->n_lanes * sizeof *clock);
 	}
-	return has_stored(v, marks, n)
+	return has_stored(v, marks, n) &&
+		       !is_of_other(v, r->lane, r->end_count, r->end_pc)
 		   ? add_writer(v, r, clock, r->lane == v->lane && v->is_found,
 				err)
 		   : 0;
@@ -178,6 +191,8 @@ static int note_store(void *ctx, struct walker *w, const struct touch *touch)
 	    (walker_count(w) > v->here.count ||
 	     walker_place(w, &at, &ignored) < 0 || at.step >= v->here.step))
 		return 1;
+	if (is_of_other(v, v->looked_through, walker_count(w), walker_pc(w)))
+		return 0;
 	if (v->only_last)
 		v->n_stores = 0;
 	v->stores[v->n_stores].count = walker_count(w);
@@ -255,6 +270,7 @@ static int find_stores(struct values *v, const struct writer *w,
 	const struct range range = {first, last - first + 1};
 
 	v->n_stores = 0;
+	v->looked_through = w->r.lane;
 	v->is_split = w->is_split;
 	return races_scan(v->t, &w->r, &range, 1, note_store, v, err);
 }
@@ -291,12 +307,27 @@ static int split(struct values *v, struct hark_err *err)
 	return 0;
 }
 
+/* To where something was mapped there. */
+static int go_to_since(const struct values *v, struct walker *w,
+		       struct hark_err *err)
+{
+	int rc = walker_goto(w, v->since->count, 0, err);
+
+	while (rc == 0 && walker_count(w) == v->since->count &&
+	       (uint32_t)walker_pc(w) != v->since->pc)
+		rc = walker_step(w, err);
+	return rc < 0 || walker_step(w, err) < 0 ? -1 : 0;
+}
+
 /* None of them may have come yet: then it is what it was when there was only
- * one thread. */
+ * one thread, or when it was mapped. */
 static int tell_before(struct values *v, struct hark_err *err)
 {
 	const struct region *alone = &v->races.alone;
-	struct lane *l = &v->t->lanes[alone->lane];
+	const int is_later =
+	    is_of_other(v, alone->lane, alone->end_count, alone->end_pc);
+	struct lane *l = is_later ? travel_lane(v->t, v->since->thread)
+				  : &v->t->lanes[alone->lane];
 	uint8_t bytes[LEN_MOST] = {0}, known[LEN_MOST] = {0};
 	struct walker_place at;
 	struct walker *w;
@@ -308,7 +339,9 @@ static int tell_before(struct values *v, struct hark_err *err)
 		return 0;
 	w = travel_scout(v->t, l, err);
 	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
-	    walker_goto_pc(w, alone->end_count, alone->end_pc, err) < 0 ||
+	    (is_later ? go_to_since(v, w, err)
+		      : walker_goto_pc(w, alone->end_count, alone->end_pc,
+				       err)) < 0 ||
 	    walker_place(w, &at, err) < 0)
 		return -1;
 	ask_others(v, l, &at, bytes, known);
@@ -342,6 +375,8 @@ static int find(struct values *v, struct hark_err *err)
 	v->races.t = v->t;
 	v->races.each = note_region;
 	v->races.ctx = v;
+	travel_fresh_at(v->t, travel_turn(v->t, err));
+	v->since = travel_fresh_of(v->t, v->address);
 	v->clock = calloc(v->t->n_lanes, sizeof *v->clock);
 	if (v->clock == NULL)
 		return races_no_memory(err);

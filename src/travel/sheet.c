@@ -90,6 +90,16 @@ static void copy_page(const uint8_t *shadow, const uint8_t *map,
 		    number < N_PAGES - 1 ? bits_of(line_of(map, number, i)) : 0;
 }
 
+/* As pages are that nobody has seen. */
+static int is_blank(const struct page *p)
+{
+	for (unsigned i = 0; i < LINES; i++)
+		if (p->known[i] != 0)
+			return 0;
+	return p->bytes[0] == 0 &&
+	       memcmp(p->bytes, p->bytes + 1, PAGE - 1) == 0;
+}
+
 static int is_same(const struct page *a, const struct page *b)
 {
 	return memcmp(a->bytes, b->bytes, PAGE) == 0 &&
@@ -124,6 +134,8 @@ static int take_pages(struct sheet *s, const uint8_t *shadow,
 		if (own == NULL)
 			return -1;
 		copy_page(shadow, map, i, own);
+		if (is_blank(own))
+			continue;
 		old = page_of(like, &at, i);
 		if (old != NULL && is_same(old, own)) {
 			old->refs++;

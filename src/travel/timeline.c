@@ -67,6 +67,7 @@ static struct walker *make_walker(struct hark_timeline *t, struct lane *l,
 			return NULL;
 		walker_on_ask(*at, ask, t);
 		walker_use_frames(*at, l->frames);
+		travel_forget_along(t, l, *at);
 	}
 	return *at;
 }
@@ -230,7 +231,8 @@ static int set_start(struct hark_timeline *t, struct hark_err *err)
 static int prepare(struct hark_timeline *t, struct hark_err *err)
 {
 	return find_lanes(t, err) < 0 || find_turns(t, err) < 0 ||
-		       maps_load(t->rec->r, t->process, &t->maps, err) < 0
+		       maps_load(t->rec->r, t->process, &t->maps, err) < 0 ||
+		       travel_find_fresh(t, err) < 0
 		   ? -1
 		   : set_start(t, err);
 }
@@ -271,6 +273,7 @@ static void free_timeline(struct hark_timeline *t)
 	free(t->lanes);
 	order_free(t->order);
 	maps_free(t->maps);
+	travel_fresh_free(t->fresh);
 	free(t->mappings);
 	free(t->shown);
 	free(t->stops);
@@ -495,6 +498,20 @@ static int bring_to_window(struct hark_timeline *t, struct walker *w,
 	return walker_goto(w, p->count, p->step, err) < 0 ? -1 : 1;
 }
 
+/* To where its next turn begins. Who is there already may have begun it, and
+ * knows what it cannot know yet. */
+static int bring_before_turn(struct hark_timeline *t, const struct lane *l,
+			     struct walker *w, int64_t turn, uint64_t count,
+			     uint64_t pc, struct hark_err *err)
+{
+	if (walker_goto_pc(w, count, pc, err) < 0)
+		return -1;
+	if (turn_number(t, l, walker_segment(w), walker_turns_begun(w)) <= turn)
+		return 1;
+	walker_leave(w);
+	return walker_goto_pc(w, count, pc, err) < 0 ? -1 : 1;
+}
+
 int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
 		 struct hark_err *err)
 {
@@ -518,7 +535,7 @@ int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
 	if (how == 0)
 		return 0;
 	if (how == 1)
-		return walker_goto_pc(w, count, pc, err) < 0 ? -1 : 1;
+		return bring_before_turn(t, l, w, turn, count, pc, err);
 	if (travel_last(t, l, err) < 0 ||
 	    walker_goto(w, l->about.last.count, l->about.last.step, err) < 0)
 		return -1;

@@ -4,6 +4,7 @@
  *	timeline.c	threads, and where each is at the moment
  *	memory.c	what memory holds then
  *	newest.c	which thread knows best
+ *	fresh.c		memory that is not what it was
  *	alias.c		places of the shadow that are of two addresses
  *	inherit.c	what a forked process has from its parent
  *	scan.c		a stretch of a thread, looked through for something
@@ -57,6 +58,9 @@ struct lane {
 	struct frames *frames; /* owned: left by its walkers */
 	uint32_t *turns;       /* owned: of the order, its own */
 	uint32_t n_turns;
+	struct hark_timeline *of;	 /* borrowed: whose lane it is */
+	const struct fresh_event *fresh; /* borrowed: last asked for */
+	unsigned fresh_segment;		 /* that it is in */
 	int has_last;
 	/* Its last record: */
 	uint64_t last_count;
@@ -101,6 +105,7 @@ struct hark_timeline {
 	uint64_t window_counts;	       /* how long it is */
 	struct order *order;	       /* owned */
 	struct maps *maps;	       /* owned */
+	struct fresh *fresh;	       /* owned */
 	struct hark_mapping *mappings; /* owned */
 	struct hark_mapping *shown;    /* owned: to whoever asked last */
 	unsigned n_mappings;
@@ -200,6 +205,54 @@ struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
  * them from its parent; others stay so. */
 int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err);
+
+/* -- fresh.c -- */
+
+/* A system call of a thread after which nothing in [start, end) is what it was:
+ * it was mapped, or unmapped, or emptied. */
+struct fresh_event {
+	uint64_t start, end;
+	uint64_t count;
+	int64_t turn; /* of the order */
+	uint32_t thread;
+	uint32_t pc; /* its low half */
+};
+
+/* All of them: t->fresh. */
+int travel_find_fresh(struct hark_timeline *t, struct hark_err *err);
+void travel_fresh_free(struct fresh *f);
+/* From here on a walker of the lane forgets on its way. */
+void travel_forget_along(struct hark_timeline *t, struct lane *l,
+			 struct walker *w);
+/* The moment is t->here, in this turn: what is said next is of then. */
+void travel_fresh_at(struct hark_timeline *t, int64_t turn);
+/* The last that is past and has this byte, or another one with the same place
+ * in the shadow; NULL: none. */
+const struct fresh_event *travel_fresh_of_index(struct hark_timeline *t,
+						uint64_t address);
+/* This byte, and no other. */
+const struct fresh_event *travel_fresh_of(struct hark_timeline *t,
+					  uint64_t address);
+int travel_fresh_is_past(const struct hark_timeline *t,
+			 const struct fresh_event *e);
+static inline int travel_fresh_has(const struct fresh_event *e,
+				   uint64_t address)
+{
+	return e->start <= address && address < e->end;
+}
+/* One that is past: it is of another thread, and this one, whose walker is at
+ * the moment, has not come to where it forgets. */
+int travel_fresh_is_unseen(const struct hark_timeline *t, const struct lane *l,
+			   const struct walker *at,
+			   const struct fresh_event *e);
+/* Is the event behind this place of the lane? */
+int travel_fresh_is_behind(const struct hark_timeline *t, const struct lane *l,
+			   uint64_t count, uint64_t pc,
+			   const struct fresh_event *e);
+/* The segment in which the lane forgets; its end: in none. */
+unsigned travel_fresh_segment(struct hark_timeline *t, struct lane *l,
+			      const struct fresh_event *e,
+			      struct hark_err *err);
 
 /* -- alias.c -- */
 

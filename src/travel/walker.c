@@ -86,6 +86,12 @@ void walker_on_change(struct walker *w, walker_change *f, void *ctx)
 	w->change_ctx = ctx;
 }
 
+void walker_on_pass(struct walker *w, walker_pass *f, void *ctx)
+{
+	w->pass = f;
+	w->pass_ctx = ctx;
+}
+
 uint64_t walker_key_count(const struct walker *w)
 {
 	return recording_segment(w->r, w->segment)->count;
@@ -216,6 +222,15 @@ static void fill_in(struct walker *w, const struct record_event *e)
 	replay_fill(w->cpu, (uint32_t)e->index, e->bytes, e->len);
 }
 
+/* It is done with. */
+static void pass(struct walker *w, const struct record_event *e)
+{
+	events_pass(&w->events);
+	if (w->pass != NULL &&
+	    (e->type == WIRE_REC_CALL || e->type == WIRE_REC_ORDER))
+		w->pass(w->pass_ctx, w, e);
+}
+
 void walker_settle(struct walker *w)
 {
 	const struct record_event *e;
@@ -228,13 +243,18 @@ void walker_settle(struct walker *w)
 			fill_in(w, e);
 		else if (e->type == WIRE_REC_EPOCH)
 			segment_apply(&w->s, e, &ignored);
-		events_pass(&w->events);
+		pass(w, e);
 	}
 }
 
 uint64_t walker_turns(struct walker *w)
 {
 	walker_settle(w);
+	return w->events.n_orders;
+}
+
+uint64_t walker_turns_begun(const struct walker *w)
+{
 	return w->events.n_orders;
 }
 
@@ -249,6 +269,48 @@ int walker_byte(const struct walker *w, uint64_t address, uint8_t *out)
 
 	*out = walker_shadow(w)[index];
 	return walker_touched(w)[(uint32_t)(index + OBSERVE_SKEW)] != 0;
+}
+
+/* -- Forgetting -- */
+
+static void forget(struct walker *w, uint64_t start, uint64_t len)
+{
+	uint32_t index = (uint32_t)(start + WIRE_SHADOW_SKEW);
+
+	if (len == 0)
+		return;
+	if (w->change != NULL)
+		w->change(w->change_ctx, index, len);
+	replay_forget(w->cpu, index, len);
+}
+
+/* Of [start, end) what is in [low, high): how much, from *first on. */
+static uint64_t part_of(uint64_t start, uint64_t end, uint64_t low,
+			uint64_t high, uint64_t *first)
+{
+	*first = start > low ? start : low;
+	if (end > high)
+		end = high;
+	return *first < end ? end - *first : 0;
+}
+
+/* What lies near the base of fs may have been touched through it, and is then
+ * at another index: near that of 0. */
+void walker_forget(struct walker *w, uint64_t start, uint64_t end)
+{
+	const uint64_t reach = WALKER_FS_REACH;
+	uint64_t base = walker_state(w)->fs_base, first, len = end - start;
+
+	forget(w, start, len < WIRE_SHADOW_SIZE ? len : WIRE_SHADOW_SIZE);
+	if (base < reach)
+		return;
+	len = part_of(start, end, base - reach, base + reach, &first);
+	forget(w, first - base, len);
+}
+
+void walker_leave(struct walker *w)
+{
+	w->is_somewhere = 0;
 }
 
 /* The signal that is about to be delivered, or that ends it all. */
@@ -275,7 +337,7 @@ int walker_signal(struct walker *w, uint8_t siginfo[128])
 			break;
 		if (is_fill(e))
 			fill_in(w, e);
-		events_pass(&w->events);
+		pass(w, e);
 	}
 	return 0;
 }
@@ -319,7 +381,7 @@ int walker_apply(struct walker *w, const struct record_event *e,
 			return -1;
 		w->segment = w->events.segment;
 	}
-	events_pass(&w->events);
+	pass(w, e);
 	return is_all;
 }
 

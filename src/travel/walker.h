@@ -9,8 +9,12 @@
 #include "engine/observe.h"
 #include "engine/replay.h"
 #include "record/recording.h"
+#include "record/stream.h"
 
 struct walker; /* opaque */
+
+/* So far from the base of fs it is looked for what was touched through it. */
+enum { WALKER_FS_REACH = 1 << 16 };
 
 /* Of threads that are there: segments [first, end) of the recording. */
 int walker_new(struct recording *r, unsigned first, unsigned end,
@@ -60,6 +64,9 @@ void walker_settle(struct walker *w);
 /* How many turns (record/order.h) it has begun since its segment did. */
 uint64_t walker_turns(struct walker *w);
 
+/* The same, without what is here: it may have been taken in, or not. */
+uint64_t walker_turns_begun(const struct walker *w);
+
 /* How many records of its segment it has passed. */
 uint64_t walker_passed(const struct walker *w);
 
@@ -94,10 +101,20 @@ int walker_run(struct walker *w, uint64_t count, int calls,
 int walker_run_segment(struct walker *w, enum walker_stop *out,
 		       struct hark_err *err);
 
+/* Told of each system call and each begin of a turn, when it is passed. */
+typedef void walker_pass(void *ctx, struct walker *w,
+			 const struct record_event *e);
+void walker_on_pass(struct walker *w, walker_pass *f, void *ctx);
+/* It knows nothing of these addresses from here on. */
+void walker_forget(struct walker *w, uint64_t start, uint64_t end);
+/* It is nowhere, until it is sent somewhere. */
+void walker_leave(struct walker *w);
+
 /* The count of the key frame that its segment begins with. */
 uint64_t walker_key_count(const struct walker *w);
-/* Told before the log changes the shadow there; NULL: nobody. */
-typedef void walker_change(void *ctx, uint32_t index, uint32_t len);
+/* Told before the log changes the shadow there, or what is known of it; NULL:
+ * nobody. */
+typedef void walker_change(void *ctx, uint32_t index, uint64_t len);
 void walker_on_change(struct walker *w, walker_change *f, void *ctx);
 
 /* The state at this moment, by index of the shadow. */

@@ -31,6 +31,8 @@ struct walker {
 	void *ask_ctx;
 	walker_change *change;
 	void *change_ctx;
+	walker_pass *pass;
+	void *pass_ctx;
 	struct frames *frames; /* borrowed; NULL: it leaves none */
 	int is_apart;	       /* walker_mark_apart */
 	int has_windows;       /* somebody watches memory */

@@ -2,7 +2,8 @@
  *
  * Before every step what it may change of the shadow is noted, in pieces that
  * do not cross a granule; those of a granule are a chain, the last one first.
- * To know a byte at an earlier place, the chain is followed back to there. */
+ * To know a byte at an earlier place, the chain is followed back to there. When
+ * very much is forgotten at once, so are all places before. */
 #include "travel/window.h"
 
 #include "travel/touch.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAINS = 1 << 14, PLACES_MOST = 1 << 16 };
+enum { CHAINS = 1 << 14, PLACES_MOST = 1 << 16, NOTED_MOST = 1 << 16 };
 
 /* Before place `at` + 1 was come to, these bytes were so. */
 struct note {
@@ -107,15 +108,17 @@ static void note_piece(struct window *w, uint32_t index, uint32_t len)
 }
 
 /* The shadow is about to be changed there. */
-static void note_change(void *ctx, uint32_t index, uint32_t len)
+static void note_change(void *ctx, uint32_t index, uint64_t len)
 {
 	struct window *w = ctx;
 
+	if (len > NOTED_MOST)
+		window_close(w);
 	while (len > 0 && !w->failed && w->n > 0) {
 		uint32_t here = WIRE_GRANULE - index % WIRE_GRANULE;
 
 		if (here > len)
-			here = len;
+			here = (uint32_t)len;
 		note_piece(w, index, here);
 		index += here;
 		len -= here;
@@ -129,8 +132,8 @@ static void note_stores(struct window *w)
 
 	for (unsigned i = 0; i < n; i++) /* what is loaded becomes touched */
 		note_change(w, (uint32_t)(touches[i].index + WIRE_SHADOW_SKEW),
-			    touches[i].size < 1u << 16 ? touches[i].size
-						       : 1u << 16);
+			    touches[i].size < NOTED_MOST ? touches[i].size
+							 : NOTED_MOST);
 }
 
 static int grow(struct window *w)
@@ -189,6 +192,7 @@ static int note_place(struct window *w, struct hark_err *err)
 {
 	struct window_place *p;
 
+	walker_settle(w->of);
 	if (grow(w) < 0 || note_state(w) < 0)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	p = &w->places[w->n];

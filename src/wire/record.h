@@ -180,14 +180,18 @@ struct wire_rec_map {
 	uint32_t prot, flags;
 	uint64_t count;	 /* of the thread that mapped it, then */
 	uint32_t thread; /* 0: it was there when the recording began */
-	uint32_t pad;
+	uint32_t pc;	 /* its low half, at that call; 0: not known */
 };
 _Static_assert(sizeof(struct wire_rec_map) == 88, "file layout");
 
+enum {			     /* info of UNMAP */
+       WIRE_UNMAP_EMPTY = 1, /* it stays mapped, but what it held is gone */
+       WIRE_UNMAP_WHOLE = 2, /* all that was mapped at start by one MAP */
+};
 struct wire_rec_unmap {
 	uint64_t start, end;
 	uint64_t count; /* as in MAP */
-	uint32_t thread, pad;
+	uint32_t thread, pc;
 };
 _Static_assert(sizeof(struct wire_rec_unmap) == 32, "file layout");
 
