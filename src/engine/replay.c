@@ -381,11 +381,8 @@ void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store)
 /* A part of a page of the map: what is not there need not be made. */
 static void unmark_part(uint8_t *at, uint64_t len)
 {
-	for (uint64_t i = 0; i < len; i++)
-		if (at[i] != 0) {
-			memset(at + i, 0, len - i);
-			return;
-		}
+	if (len > 0 && (at[0] != 0 || memcmp(at, at + 1, len - 1) != 0))
+		memset(at, 0, len);
 }
 
 /* [at, end) of the map; whole pages are given back. */

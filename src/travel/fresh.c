@@ -208,6 +208,24 @@ static void forget_own(struct hark_timeline *t, const struct lane *l,
 		walker_forget(w, f->events[i].start, f->events[i].end);
 }
 
+/* The same place is mapped and unmapped again and again: has one of the last
+ * few events behind a turn had it already? */
+static int is_again(const struct fresh *f, size_t i, int64_t turn)
+{
+	enum { LAST = 16 };
+	const struct fresh_event *e = &f->events[i];
+
+	for (unsigned k = 1; k <= LAST && k <= i; k++) {
+		const struct fresh_event *before = e - k;
+
+		if (before->turn <= turn)
+			break;
+		if (before->start <= e->start && before->end >= e->end)
+			return 1;
+	}
+	return 0;
+}
+
 /* A turn has begun: what was done since the one before, by others. */
 static void forget_others(struct hark_timeline *t, const struct lane *l,
 			  struct walker *w)
@@ -226,7 +244,8 @@ static void forget_others(struct hark_timeline *t, const struct lane *l,
 	last = k > 1 ? (int64_t)l->turns[k - 2] : -1;
 	for (size_t i = events_before(f, last + 1, 0, 0);
 	     i < f->n && f->events[i].turn < now; i++)
-		walker_forget(w, f->events[i].start, f->events[i].end);
+		if (!is_again(f, i, last))
+			walker_forget(w, f->events[i].start, f->events[i].end);
 }
 
 static int is_of_memory(int32_t call)

@@ -273,6 +273,33 @@ int walker_byte(const struct walker *w, uint64_t address, uint8_t *out)
 
 /* -- Forgetting -- */
 
+static int is_any_known(const struct walker *w, uint32_t index, uint32_t len)
+{
+	const uint8_t *touched = walker_touched(w);
+
+	for (uint32_t i = 0; i < len; i++)
+		if (touched[(uint32_t)(index + i + OBSERVE_SKEW)] != 0)
+			return 1;
+	return 0;
+}
+
+/* Only of what is known; but of very much at once all. */
+static void tell_change(const struct walker *w, uint32_t index, uint64_t len)
+{
+	enum { PIECE = 64, MUCH = 1 << 16 };
+
+	if (len > MUCH) {
+		w->change(w->change_ctx, index, len);
+		return;
+	}
+	for (uint64_t i = 0; i < len; i += PIECE) {
+		uint32_t n = (uint32_t)(len - i < PIECE ? len - i : PIECE);
+
+		if (is_any_known(w, index + (uint32_t)i, n))
+			w->change(w->change_ctx, index + (uint32_t)i, n);
+	}
+}
+
 static void forget(struct walker *w, uint64_t start, uint64_t len)
 {
 	uint32_t index = (uint32_t)(start + WIRE_SHADOW_SKEW);
@@ -280,7 +307,7 @@ static void forget(struct walker *w, uint64_t start, uint64_t len)
 	if (len == 0)
 		return;
 	if (w->change != NULL)
-		w->change(w->change_ctx, index, len);
+		tell_change(w, index, len);
 	replay_forget(w->cpu, index, len);
 }
 
