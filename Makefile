@@ -4,6 +4,7 @@
 #   make check      every test, one last line     make bench    the figures
 #   make install    PREFIX=/usr/local             make help     all targets
 #   make bench-probe  what a probe costs, against every peer that is here
+#   make lossless     probes as a library, x86-64 and sparc64
 #
 #   make M=asan     the hosted half under ASan and UBSan, in build/asan
 #   make M=tsan     under TSan, in build/tsan     make CC=clang
@@ -233,6 +234,7 @@ fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 include tools/x86/x86.mk
 include tests/x86/relocate.mk
+include tests/lossless/lossless.mk
 
 # What a person types does all of its set-up itself, and uses all CPUs.
 BUILD_ALL := $(MAKE) --no-print-directory -j$(shell nproc)
@@ -286,12 +288,13 @@ format-check:
 # clang-tidy and cppcheck cost seconds a file; stamps keep them incremental. How
 # far the analyzer looks is most of it: TIDY_NODES=225000 is all that it can.
 TIDY_NODES := 20000
-TIDY_SRC := $(HOSTED_SRC) $(wildcard src/inside/*.c) src/cli/main.c
+TIDY_SRC := $(HOSTED_SRC) $(wildcard src/inside/*.c) src/cli/main.c \
+	$(LOSSLESS_TIDY)
 tidy: $(TIDY_SRC:%=$(BUILD)/tidy/%.ok)
 $(BUILD)/tidy/%.ok: % .clang-tidy
 	@mkdir -p $(@D); $(call say,TIDY,$<)
 	$(Q)clang-tidy --quiet $< -- -std=gnu17 -Isrc -Iinclude -D_GNU_SOURCE \
-		-mfsgsbase -DHARK_VERSION='"$(VERSION)"' -Xclang \
+		$(or $(TIDY_MACHINE),-mfsgsbase) -DHARK_VERSION='"$(VERSION)"' -Xclang \
 		-analyzer-config -Xclang max-nodes=$(TIDY_NODES) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
