@@ -11,37 +11,36 @@ plan 20
 build exact
 same() { /usr/bin/python3 "$SRC/probe_same.py" "$1"; }
 
-# cycle FUNCTION: every kind of probe in it for some milliseconds; adds to
-# $counted, or says what was wrong in $odd.
+# cycle I: every kind of probe of script.d for some milliseconds; what it shows
+# is in sessions/I.*, or $odd says what was wrong.
 cycle() {
-	attach "pid\$target:a.out:$1:entry, pid\$target:a.out:$1:return
-{ @ = count(); }
-tick-5ms { exit(0); }" "$pid"
-	n=$(check session shown errors)
-	if [ "$status" != 0 ]; then
-		odd="status $status: $err"
-	elif [[ $n =~ ^[0-9]+$ ]]; then
-		counted=$((counted + n))
-	else
-		odd=$n
-	fi
+	timeout -s KILL 100 "$HARK" probe -o "sessions/$1.shown" -s script.d \
+		-p "$pid" >/dev/null 2>"sessions/$1.errors" </dev/null ||
+		odd="status $?: $(head -n 3 "sessions/$1.errors")"
 }
 
 # cycles FUNCTION THREADS N
 cycles() {
 	local name="$1, $2 threads, $3 times" before after i
 
-	counted=0 odd=
+	odd=
+	rm -rf sessions
+	mkdir sessions
+	printf '%s\n' "pid\$target:a.out:$1:entry, pid\$target:a.out:$1:return
+{ @ = count(); }
+tick-5ms { exit(0); }" >script.d
 	begin ./exact "$1" "$2" end
 	# libc binds usleep and access when they are first called.
 	sleep 0.1
 	before=$(same "$pid")
 	for ((i = 0; i < $3; i++)); do
-		cycle "$1"
+		cycle "$i"
 		[ -z "$odd" ] || break
 	done
 	after=$(same "$pid")
-	is "$name: each one's accounts" "$odd" ""
+	counted=$(check sessions sessions)
+	like "$name: each one's accounts" "$odd$counted" "^$3 [0-9]+$"
+	counted=${counted#* }
 	is "$name: mappings, code and signals are as before" \
 		"$(diff <(echo "$before") <(echo "$after") | head -n 10)" ""
 	is "$name: code is that of the files" \

@@ -10,14 +10,17 @@
     probe_check.py accounts ERRORS [KEY=N]   executed = recorded + dropped +
                                              recursed + faulted, in every line
     probe_check.py account ERRORS KEY        the total of KEY alone
-    probe_check.py session SHOWN ERRORS      both, of one number: all executed
-                                             were counted; prints the number
+    probe_check.py sessions FOLDER           both, of one number, of each pair of
+                                             files N.shown and N.errors: all
+                                             executed were counted; prints the
+                                             number of pairs, and the sum
 
 SHOWN is an aggregation as hark shows it: keys, then a count. SAID is what a
 guest wrote: "hit FUNCTION N", "returned FUNCTION N", "tid TID N". Prints
 "right", or what is wrong in a few lines.
 """
 import collections
+import pathlib
 import re
 import sys
 
@@ -145,6 +148,16 @@ def check_accounts(path, wanted):
     return wrong
 
 
+def session(path):
+    """What one hark has counted; and what is wrong with that."""
+    errors = path.with_suffix(".errors")
+    n = sum(shown(path).values())
+    wrong = check_accounts(errors, [])
+    if not wrong and totals(accounts(errors))["executed"] != n:
+        wrong = [f"{path}: {n} shown of {totals(accounts(errors))}"]
+    return n, wrong
+
+
 def main():
     what, path, *rest = sys.argv[1:]
     if what == "counts":
@@ -165,13 +178,11 @@ def main():
     elif what == "account":
         print(totals(accounts(path))[rest[0]] if accounts(path) else "none")
         return
-    elif what == "session":
-        wrong = check_accounts(rest[0], [])
-        n = sum(shown(path).values())
-        if not wrong and totals(accounts(rest[0]))["executed"] != n:
-            wrong = [f"{n} shown of {totals(accounts(rest[0]))}"]
+    elif what == "sessions":
+        counts, wrong = zip(*map(session, pathlib.Path(path).glob("*.shown")))
+        wrong = [text for texts in wrong for text in texts]
         if not wrong:
-            print(n)
+            print(len(counts), sum(counts))
             return
     else:
         raise SystemExit(__doc__)
