@@ -4,9 +4,11 @@
  * (EXIT_BREAK). Windows are ranges of the shadow's index; an instruction that
  * touches one is left before it is executed (EXIT_WATCH), and whoever sees to
  * it finds out what it touches. Touches mark every byte that is loaded or
- * stored, in a map: 0xff at the shadow's index plus OBSERVE_SKEW, modulo 2^32.
- * (Without a skew the processor takes the load for one of what was just stored
- * to the map: docs/decisions.md has it of the shadow.) Apart means: what is
+ * stored, in a map: 0xff at the shadow's index plus OBSERVE_SKEW, modulo 2^32:
+ * that is the address's own low half, so that the mark of [rbx+8] has the
+ * displacement 8, of one byte. (It must not be the one that the operand has in
+ * the shadow: the processor would take the load for one of what was just
+ * stored to the map. docs/decisions.md has it.) Apart means: what is
  * stored is marked OBSERVE_STORED further on instead, modulo 2^32 again. What
  * the log fills in counts as loaded.
  *
@@ -15,9 +17,12 @@
 #ifndef ENGINE_OBSERVE_H
 #define ENGINE_OBSERVE_H
 
+#include "wire/record.h"
+
 #include <stdint.h>
 
-enum { OBSERVE_WINDOWS = 8, OBSERVE_SKEW = 0x2840 };
+enum { OBSERVE_WINDOWS = 8 };
+#define OBSERVE_SKEW (0u - WIRE_SHADOW_SKEW)
 
 enum { OBSERVE_LOADS = 1, OBSERVE_STORES = 2, OBSERVE_APART = 4 };
 /* Its low 12 bits are those of no other distance that one word has to another:

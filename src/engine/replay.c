@@ -23,12 +23,10 @@
 #include <ucontext.h>
 
 enum {
-	GUARD = SLOT_SIZE,
 	XSAVE_LEGACY = 512,
 	XSAVE_HEADER = 64,
 };
-#define SLOT_LEN (SLOT_SIZE + WIRE_SHADOW_SIZE + GUARD)
-#define MAP_LEN	 (WIRE_SHADOW_SIZE + GUARD)
+#define SLOT_LEN (SLOT_SIZE + MAP_LEN)
 
 /* The engine in hark itself is not in an image: no rip is in there. */
 extern const uint8_t hark_entry[1], hark_image_end[1];
@@ -261,6 +259,7 @@ void replay_free(struct replay *r)
 	free(r->nears);
 	free(r->starts);
 	free(r->pages);
+	free(r->present);
 	free(r);
 }
 
@@ -283,9 +282,9 @@ uint8_t *replay_shadow(struct replay *r)
 
 void replay_clear_shadow(struct replay *r)
 {
-	madvise(r->slot + SLOT_SIZE, SLOT_LEN - SLOT_SIZE, MADV_DONTNEED);
+	replay_zero(r, r->slot + SLOT_SIZE, MAP_LEN);
 	if (r->map != NULL)
-		madvise(r->map, MAP_LEN, MADV_DONTNEED);
+		replay_zero(r, r->map, MAP_LEN);
 }
 
 /* -- Observers ------------------------------------------------------------- */

@@ -51,6 +51,8 @@ uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX]);
 /* The shadow: WIRE_SHADOW_SIZE bytes and a little more; by index. */
 uint8_t *replay_shadow(struct replay *r);
 void replay_clear_shadow(struct replay *r); /* all zero */
+/* From here on its memory is not given back when it is cleared. */
+int replay_keep_pages(struct replay *r);
 
 enum replay_stop {
 	REPLAY_THERE,  /* at the position asked for */

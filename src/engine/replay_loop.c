@@ -76,15 +76,17 @@ static void fill_in(struct replay *r, const struct replay_fill *f)
 	uint8_t *mark = r->map + (uint32_t)(f->index + OBSERVE_SKEW);
 	uint64_t len = f->len, marks = len;
 
+	if (len == WIRE_GRANULE) { /* nearly always */
+		__builtin_memcpy(to, from, WIRE_GRANULE);
+		if (r->observe.touches != 0)
+			__builtin_memset(mark, 0xff, WIRE_GRANULE);
+		return;
+	}
 	if (r->observe.touches != 0)
 		__asm__ volatile("rep stosb"
 				 : "+D"(mark), "+c"(marks)
 				 : "a"(0xff)
 				 : "memory");
-	if (len == WIRE_GRANULE) {
-		__builtin_memcpy(to, from, WIRE_GRANULE);
-		return;
-	}
 	__asm__ volatile("rep movsb"
 			 : "+D"(to), "+S"(from), "+c"(len)
 			 :

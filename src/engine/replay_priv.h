@@ -24,6 +24,9 @@ struct near {
 	uint32_t number, pad;
 };
 
+/* Of the shadow, and of the map: what lies at its end may reach beyond it. */
+#define MAP_LEN (WIRE_SHADOW_SIZE + SLOT_SIZE)
+
 struct replay {
 	struct engine *e;    /* owned: all that is mapped is in its memory */
 	struct vcpu *v;	     /* owned */
@@ -48,6 +51,8 @@ struct replay {
 	int signal;	      /* that it was left by; 0: none */
 	uint8_t *map;	      /* owned: what was touched; NULL: not asked for */
 	struct observe observe; /* its stops are owned */
+	uint8_t
+	    *present; /* owned: room for replay_zero(); NULL: none is kept */
 };
 
 /* -- replay.c -- */
@@ -57,6 +62,11 @@ void replay_begin(struct replay *r);
 void replay_end(struct replay *r);
 /* Of the map of what was touched. */
 void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark);
+
+/* -- replay_pages.c -- */
+
+/* len: MAP_LEN at most. */
+void replay_zero(struct replay *r, uint8_t *at, size_t len);
 
 /* -- replay_code.c -- */
 

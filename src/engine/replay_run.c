@@ -34,10 +34,10 @@ static int leave_indirect(struct replay *r)
 	uint32_t number;
 	struct block *b;
 
-	if ((uint64_t)((int64_t)(v->pc << 16) >> 16) != v->pc) {
-		engine_unbranch(v); /* the branch itself faults */
+	/* The branch itself faults, and what was recorded does not come here:
+	 * there is a record at the branch. */
+	if ((uint64_t)((int64_t)(v->pc << 16) >> 16) != v->pc)
 		return REPLAY_FAULT;
-	}
 	v->budget--;
 	number = replay_block(r, 1);
 	if (number == 0)

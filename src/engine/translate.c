@@ -142,11 +142,18 @@ static uint64_t put_constant(struct work *w, uint64_t value)
 
 /* -- Ways out -------------------------------------------------------------- */
 
+/* T3. In replay nobody else runs the code while it is patched. */
+static void put_align(struct work *w, unsigned before)
+{
+	if (!w->e->replays)
+		emit_align_rel32(&w->hot, before);
+}
+
 void put_jmp(struct work *w, uint64_t target)
 {
 	struct exit *x = new_exit(w, target);
 
-	emit_align_rel32(&w->hot, 1);
+	put_align(w, 1);
 	emit_jmp(&w->hot, x->stub);
 	x->site = emit_pc(&w->hot) - 4;
 }
@@ -155,7 +162,7 @@ static void put_jcc(struct work *w, uint64_t target)
 {
 	struct exit *x = new_exit(w, target);
 
-	emit_align_rel32(&w->hot, 2);
+	put_align(w, 2);
 	emit_jcc(&w->hot, w->i->x.opcode & 15, x->stub);
 	x->site = emit_pc(&w->hot) - 4;
 }
@@ -172,7 +179,7 @@ static void put_loop(struct work *w, uint64_t target)
 	point(w, SIDE_NEXT);
 	emit_jmp8_label(&w->hot, &over);
 	point_pc(w, target); /* taken: rcx has been counted down */
-	emit_align_rel32(&w->hot, 1);
+	put_align(w, 1);
 	emit_jmp(&w->hot, x->stub);
 	x->site = emit_pc(&w->hot) - 4;
 	emit_bind(&w->hot, &over);
@@ -207,15 +214,16 @@ static void put_call(struct work *w, uint64_t target)
 
 	put_push_next(w);
 	point(w, SIDE_UNPUSH);
-	emit_align_rel32(&w->hot, 1);
+	put_align(w, 1);
 	emit_jmp(&w->hot, x->stub);
 	x->site = emit_pc(&w->hot) - 4;
 }
 
 void put_spills(struct work *w)
 {
-	emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_SOURCE),
-		(int32_t)w->number);
+	if (!w->e->replays) /* there it ends the run, wherever it came from */
+		emit_mi(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_SOURCE),
+			(int32_t)w->number);
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_R10), X86_R10);
 	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
 }
@@ -566,6 +574,61 @@ static void put_budget_quietly(struct work *w, struct x86_mem at)
 	emit_rm(&w->hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
 }
 
+/* In replay no signal finds the thread anywhere, so the way out may lie out of
+ * the way, where the side table has nothing. rcx: it has been borrowed. */
+static uint64_t put_way_home(struct work *w, enum vcpu_exit why, int rcx)
+{
+	enum { LEN = 64 };
+	uint8_t *at = take_cold(w, LEN);
+	struct work cold = {
+	    .temp = {X86_NOREG, X86_NOREG},
+	    .hot = {
+		.start = at, .at = at, .end = at + LEN, .pc = (uint64_t)at}};
+
+	if (rcx)
+		emit_rm(&cold.hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	put_leave(&cold, w->g->pc, why);
+	if (cold.hot.bad)
+		engine_die("no room for a way home");
+	return (uint64_t)at;
+}
+
+/* What the budget of a replayed block jumps to if it is used up, for a branch
+ * that reaches 127 bytes and must not be taken otherwise: put before all. */
+static uint64_t put_step_out(struct work *w)
+{
+	uint64_t at = emit_pc(&w->hot);
+
+	if (!w->e->replays || w->flags_live[0] == 0)
+		return 0;
+	piece_begin(w);
+	emit_jmp(&w->hot, put_way_home(w, EXIT_BUDGET, 1));
+	piece_end(w, 0);
+	return at;
+}
+
+static void put_budget_alone(struct work *w, uint64_t step_out)
+{
+	struct x86_mem at = x86_mem_seg(X86_GS, VCPU_BUDGET);
+	struct x86_buf *b = &w->hot;
+	uint8_t jrcxz[2] = {0xe3};
+
+	piece_begin(w);
+	if (step_out == 0) {
+		emit_mi(b, EMIT_SUB, 8, at, 1);
+		emit_jcc(b, X86_CC_S, put_way_home(w, EXIT_DEAD, 0));
+	} else {
+		emit_mr(b, EMIT_MOV, 8, spill(SPILL_RCX), X86_RCX);
+		emit_rm(b, EMIT_MOV, 8, X86_RCX, at);
+		jrcxz[1] = (uint8_t)(step_out - (emit_pc(b) + sizeof jrcxz));
+		emit_bytes(b, jrcxz, sizeof jrcxz);
+		emit_rm(b, EMIT_LEA, 8, X86_RCX, x86_mem_at(X86_RCX, -1));
+		emit_mr(b, EMIT_MOV, 8, at, X86_RCX);
+		emit_rm(b, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
+	}
+	piece_end(w, 0);
+}
+
 /* One exit for all who want the thread out: the budget. A signal that arrives
  * before it has been counted down finds the thread at the block's start. */
 static void put_budget(struct work *w)
@@ -786,7 +849,7 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 				 .flags = block_flags(e, how),
 				 .fetch = e->fetch,
 				 .ctx = e->fetch_ctx};
-	uint64_t room, entry, plain, lead = 0;
+	uint64_t room, entry, plain, step_out, lead = 0;
 	struct block *b;
 	uint32_t number;
 	int changed = 0;
@@ -804,10 +867,13 @@ uint32_t translate(struct engine *e, const struct translate_how *how)
 	w.looks_ahead = how->kind == BLOCK_LIVE;
 	look(&w, &plan);
 	begin(&w);
+	step_out = put_step_out(&w);
 	if (how->indirect)
 		lead = put_lead(&w, how->pc);
 	entry = emit_pc(&w.hot);
-	if (w.plan || is_taped(e))
+	if (e->replays)
+		put_budget_alone(&w, step_out);
+	else if (w.plan || is_taped(e))
 		put_budget(&w);
 	plain = emit_pc(&w.hot);
 	if (how->kind == BLOCK_CHECKED || w.epoch != 0)

@@ -14,13 +14,13 @@
 
 #include <emmintrin.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-enum { LINE = 64, N_PAGES = 1 << 20 };
+enum { LINE = 64, N_PAGES = 1 << 20, SOME_PAGES = 256, RECENT = 256 };
 
 /* Shared; what follows the head is results. */
 struct results {
@@ -45,23 +45,43 @@ struct builder {
 	uint8_t *present;
 	struct index_page *pages;
 	size_t n_pages, room;
+	struct index_head head;
+	uint64_t *logged; /* instructions that were not translated */
+	size_t n_logged, logged_room;
+	uint32_t *code_at;	 /* by page: 1 + which of .pages; 0: none */
+	int has_lost;		 /* some of what was executed */
+	uint64_t recent[RECENT]; /* of them, each at a place of its own */
 };
 
 /* -- What was marked -- */
 
-/* A bit for each word of a page that has a marked byte; is there any? */
+/* Marks are all ones, so their first bits will do. */
+static int has_marks(const __m128i *line)
+{
+	__m128i a =
+	    _mm_or_si128(_mm_loadu_si128(line), _mm_loadu_si128(line + 1));
+	__m128i b =
+	    _mm_or_si128(_mm_loadu_si128(line + 2), _mm_loadu_si128(line + 3));
+
+	return _mm_movemask_epi8(_mm_or_si128(a, b)) != 0;
+}
+
+/* A bit for each word of a page that has a marked byte (`out` begins as
+ * zeroes); is there any? */
 static int words_of(const uint8_t *map, uint32_t first, uint8_t *out)
 {
 	const __m128i none = _mm_setzero_si128();
 	int any = 0;
 
 	for (unsigned i = 0; i < INDEX_BITS; i++) {
-		const uint8_t *line = map + (uint32_t)(first + i * LINE);
+		const __m128i *line =
+		    (const __m128i *)(map + (uint32_t)(first + i * LINE));
 		unsigned bits = 0;
 
+		if (!has_marks(line))
+			continue;
 		for (unsigned k = 0; k < LINE / 16; k++) {
-			__m128i marks = _mm_loadu_si128(
-			    (const __m128i *)(line + (size_t)16 * k));
+			__m128i marks = _mm_loadu_si128(line + k);
 			unsigned set = (unsigned)_mm_movemask_epi8(
 					   _mm_cmpeq_epi8(marks, none)) ^
 				       0xffff;
@@ -89,8 +109,25 @@ static int is_present(const struct builder *b, uint32_t first)
 	       1;
 }
 
-static struct index_page *new_page(struct builder *b)
+/* Of the pages from there on. Nearly all are not. */
+static int some_present(const struct builder *b, uint32_t first)
 {
+	const uint32_t from = first / INDEX_PAGE;
+	const uint32_t end = from + SOME_PAGES + 1;
+	uint8_t any = 0;
+
+	if (end > N_PAGES)
+		return 1;
+	for (uint32_t i = from; i < end; i++)
+		any |= b->present[i];
+	return any & 1;
+}
+
+static struct index_page *new_page(struct builder *b, uint32_t number,
+				   unsigned kinds)
+{
+	struct index_page *p;
+
 	if (b->n_pages == b->room) {
 		size_t room = b->room == 0 ? 4096 : 2 * b->room;
 		struct index_page *more =
@@ -101,11 +138,12 @@ static struct index_page *new_page(struct builder *b)
 		b->pages = more;
 		b->room = room;
 	}
-	return &b->pages[b->n_pages];
+	p = &b->pages[b->n_pages++];
+	*p = (struct index_page){.number = number, .kinds = kinds};
+	return p;
 }
 
-/* `kinds`: the first lies at the page, the second further on. */
-static int take_pages(struct builder *b, const uint8_t *map, unsigned kinds,
+static int take_pages(struct builder *b, const uint8_t *map,
 		      struct hark_err *err)
 {
 	if (mincore((void *)map, (size_t)N_PAGES * INDEX_PAGE, b->present) < 0)
@@ -115,31 +153,87 @@ static int take_pages(struct builder *b, const uint8_t *map, unsigned kinds,
 		struct index_page *p;
 		int any = 0;
 
+		if (i % SOME_PAGES == 0 && !some_present(b, at) &&
+		    !some_present(b, at + OBSERVE_STORED)) {
+			i += SOME_PAGES - 1;
+			continue;
+		}
 		if (!is_present(b, at) && !is_present(b, at + OBSERVE_STORED))
 			continue;
-		p = new_page(b);
+		p = new_page(b, i, INDEX_READ | INDEX_WRITTEN);
 		if (p == NULL)
 			return err_set(err, HARK_ENOMEM, ENOMEM,
 				       "out of memory");
-		*p = (struct index_page){.number = i, .kinds = kinds};
 		if (is_present(b, at))
 			any |= words_of(map, at, p->bits[0]);
-		if (kinds & INDEX_WRITTEN && is_present(b, at + OBSERVE_STORED))
+		if (is_present(b, at + OBSERVE_STORED))
 			any |= words_of(map, at + OBSERVE_STORED, p->bits[1]);
-		b->n_pages += any != 0;
+		b->n_pages -= any == 0;
 	}
 	return 0;
 }
 
+/* -- What was executed -- */
+
 static void mark_code(void *ctx, uint64_t start, uint64_t end)
 {
-	uint8_t *map = ctx;
+	enum { WORDS = INDEX_PAGE / INDEX_WORD };
+	struct builder *b = ctx;
 
-	for (; start < end; start++)
-		map[(uint32_t)(start + WIRE_SHADOW_SKEW + OBSERVE_SKEW)] = 0xff;
+	for (uint64_t at = start & ~(uint64_t)(INDEX_WORD - 1); at < end;
+	     at += INDEX_WORD) {
+		uint32_t word = (uint32_t)(at + WIRE_SHADOW_SKEW) / INDEX_WORD;
+		uint32_t *code = &b->code_at[word / WORDS];
+
+		if (*code == 0) {
+			if (new_page(b, word / WORDS, INDEX_EXECUTED) == NULL) {
+				b->has_lost = 1;
+				return;
+			}
+			*code = (uint32_t)b->n_pages;
+		}
+		word %= WORDS;
+		b->pages[*code - 1].bits[0][word / 8] |=
+		    (uint8_t)(1u << word % 8);
+	}
 }
 
-static void note_event(struct index_head *h, const struct record_event *e)
+/* By their numbers. (qsort would ask how much memory there is, which is more
+ * than the sandbox allows.) */
+static void sort_pages(struct index_page *pages, size_t n)
+{
+	size_t gap = 1;
+
+	while (gap < n / 3)
+		gap = 3 * gap + 1;
+	for (; gap > 0; gap /= 3)
+		for (size_t i = gap; i < n; i++) {
+			struct index_page p = pages[i];
+			size_t at = i;
+
+			for (; at >= gap && pages[at - gap].number > p.number;
+			     at -= gap)
+				pages[at] = pages[at - gap];
+			pages[at] = p;
+		}
+}
+
+/* Behind the pages of data. */
+static void take_code(struct builder *b)
+{
+	size_t first = b->n_pages;
+
+	b->head.knows_code = walker_translated(b->walker, mark_code, b) == 0;
+	for (size_t i = 0; i < b->n_logged; i++)
+		mark_code(b, b->logged[i], b->logged[i] + 1);
+	for (size_t i = first; i < b->n_pages; i++)
+		b->code_at[b->pages[i].number] = 0;
+	sort_pages(b->pages + first, b->n_pages - first);
+}
+
+/* -- What the log has -- */
+
+static void note_number(struct index_head *h, const struct record_event *e)
 {
 	uint32_t number;
 	int32_t signal;
@@ -155,52 +249,61 @@ static void note_event(struct index_head *h, const struct record_event *e)
 	}
 }
 
-/* Instructions that were not replayed, for the log has what became of them. */
-static int mark_logged(struct builder *b, unsigned segment,
-		       struct index_head *h, uint8_t *map, struct hark_err *err)
+/* Instructions that are not replayed, for the log has what became of them. A
+ * few of them are executed again and again. */
+static void note_logged(struct builder *b, uint64_t pc)
 {
-	const struct record_event *e;
-	struct events events;
-	int rc;
+	uint64_t *recent = &b->recent[pc % RECENT];
 
-	if (events_open(&events, b->r, segment, segment + 1, err) < 0)
-		return -1;
-	while ((rc = events_peek(&events, &e, err)) > 0) {
-		if (e->type == WIRE_REC_CALL || e->type == WIRE_REC_RESULT ||
-		    e->type == WIRE_REC_STATE)
-			mark_code(map, e->pc, e->pc + 1);
-		note_event(h, e);
-		events_pass(&events);
+	if (*recent == pc)
+		return;
+	*recent = pc;
+	if (b->n_logged == b->logged_room) {
+		size_t room = b->logged_room == 0 ? 1024 : 2 * b->logged_room;
+		uint64_t *more = reallocarray(b->logged, room, sizeof *more);
+
+		if (more == NULL) {
+			b->has_lost = 1;
+			return;
+		}
+		b->logged = more;
+		b->logged_room = room;
 	}
-	events_close(&events);
-	return rc;
+	b->logged[b->n_logged++] = pc;
+}
+
+static void note_record(void *ctx, const struct record_event *e)
+{
+	struct builder *b = ctx;
+
+	if (e->type == WIRE_REC_CALL || e->type == WIRE_REC_RESULT ||
+	    e->type == WIRE_REC_STATE)
+		note_logged(b, e->pc);
+	note_number(&b->head, e);
 }
 
 /* -- A segment -- */
 
 /* The head of what b->pages has. */
-static int gather(struct builder *b, unsigned segment, struct index_head *h,
-		  struct hark_err *err)
+static int gather(struct builder *b, struct hark_err *err)
 {
 	uint8_t *map = (uint8_t *)walker_touched(b->walker);
+	struct index_head *h = &b->head;
 
 	b->n_pages = 0;
 	fold_end(map);
-	if (take_pages(b, map, INDEX_READ | INDEX_WRITTEN, err) < 0)
+	if (take_pages(b, map, err) < 0)
 		return -1;
 	h->n_data = (uint32_t)b->n_pages;
-	madvise(map, WIRE_SHADOW_SIZE, MADV_DONTNEED);
-	h->knows_code = walker_translated(b->walker, mark_code, map) == 0;
-	if (mark_logged(b, segment, h, map, err) < 0 ||
-	    take_pages(b, map, INDEX_EXECUTED, err) < 0)
-		return -1;
+	take_code(b);
 	h->n_code = (uint32_t)(b->n_pages - h->n_data);
-	return 0;
+	return b->has_lost ? err_set(err, HARK_ENOMEM, ENOMEM, "out of memory")
+			   : 0;
 }
 
-static int hand_in(struct builder *b, unsigned piece,
-		   const struct index_head *h, struct hark_err *err)
+static int hand_in(struct builder *b, unsigned piece, struct hark_err *err)
 {
+	const struct index_head *h = &b->head;
 	size_t len = sizeof *h + b->n_pages * sizeof *b->pages;
 	uint8_t *raw = len <= INDEX_RAW_MAX ? malloc(len) : NULL, *stored;
 	uint32_t n = 0;
@@ -250,6 +353,7 @@ static int need_walker(struct builder *b, unsigned segment,
 	b->first = first;
 	if (walker_new(b->r, first, end, &b->walker, err) < 0)
 		return -1;
+	walker_on_record(b->walker, note_record, b);
 	return walker_mark_apart(b->walker, err);
 }
 
@@ -260,7 +364,8 @@ static int begin(void *ctx, struct hark_err *err)
 	struct builder *b = ctx;
 
 	b->present = malloc(N_PAGES);
-	if (b->present == NULL)
+	b->code_at = calloc(N_PAGES, sizeof *b->code_at);
+	if (b->present == NULL || b->code_at == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	sandbox_enter();
 	return 0;
@@ -269,7 +374,7 @@ static int begin(void *ctx, struct hark_err *err)
 static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
 {
 	struct builder *b = ctx;
-	struct index_head h = {0};
+	struct index_head *h = &b->head;
 	enum walker_stop stop = WALKER_THERE;
 
 	*sum = 0;
@@ -277,15 +382,16 @@ static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
 	    walker_goto_segment(b->walker, b->which[piece], err) < 0 ||
 	    walker_forget_code(b->walker, err) < 0)
 		return -1;
-	h.fs[0] = walker_state(b->walker)->fs_base;
+	*h = (struct index_head){0};
+	b->n_logged = 0;
+	memset(b->recent, 0xff, sizeof b->recent);
+	h->fs[0] = walker_state(b->walker)->fs_base;
 	if (walker_run_segment(b->walker, &stop, err) < 0)
 		return -1;
-	h.fs[1] = walker_state(b->walker)->fs_base;
+	h->fs[1] = walker_state(b->walker)->fs_base;
 	if (!walker_marks_all(b->walker))
 		return 0; /* it stays unknown */
-	return gather(b, b->which[piece], &h, err) < 0
-		   ? -1
-		   : hand_in(b, piece, &h, err);
+	return gather(b, err) < 0 ? -1 : hand_in(b, piece, err);
 }
 
 static int progress(void *ctx, unsigned done)
@@ -296,6 +402,16 @@ static int progress(void *ctx, unsigned done)
 }
 
 /* -- In the caller -- */
+
+/* Two that take turns on one processor would lose what is in its caches. */
+static unsigned cpus_to_use(void)
+{
+	cpu_set_t may;
+
+	if (sched_getaffinity(0, sizeof may, &may) < 0 || CPU_COUNT(&may) < 1)
+		return 1;
+	return (unsigned)CPU_COUNT(&may);
+}
 
 static void take_results(const struct builder *b, struct index *x)
 {
@@ -319,8 +435,7 @@ static void take_results(const struct builder *b, struct index *x)
 static int build(struct builder *b, struct index *x, struct hark_err *err)
 {
 	uint32_t *group_of = calloc((size_t)b->n + 1, sizeof *group_of);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct workers_plan plan = {.jobs = cpus > 0 ? (unsigned)cpus : 1,
+	struct workers_plan plan = {.jobs = cpus_to_use(),
 				    .n = b->n,
 				    .group_of = group_of,
 				    .ctx = b,

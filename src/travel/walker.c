@@ -92,6 +92,12 @@ void walker_on_pass(struct walker *w, walker_pass *f, void *ctx)
 	w->pass_ctx = ctx;
 }
 
+void walker_on_record(struct walker *w, walker_record *f, void *ctx)
+{
+	w->record = f;
+	w->record_ctx = ctx;
+}
+
 uint64_t walker_key_count(const struct walker *w)
 {
 	return recording_segment(w->r, w->segment)->count;
@@ -121,7 +127,10 @@ int walker_mark_apart(struct walker *w, struct hark_err *err)
 	    .touches = OBSERVE_LOADS | OBSERVE_STORES | OBSERVE_APART};
 
 	w->is_apart = 1;
-	return replay_observe(w->cpu, &apart) < 0 ? out_of_memory(err) : 0;
+	return replay_keep_pages(w->cpu) < 0 ||
+		       replay_observe(w->cpu, &apart) < 0
+		   ? out_of_memory(err)
+		   : 0;
 }
 
 int walker_forget_code(struct walker *w, struct hark_err *err)
@@ -399,6 +408,8 @@ int walker_apply(struct walker *w, const struct record_event *e,
 
 	if (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_STEP)
 		note_left(w);
+	if (w->record != NULL && !is_fill(e))
+		w->record(w->record_ctx, e);
 	if (is_fill(e))
 		fill_in(w, e);
 	else if (e->type != WIRE_REC_ORDER && segment_apply(&w->s, e, err) < 0)

@@ -117,6 +117,10 @@ uint64_t walker_key_count(const struct walker *w);
 typedef void walker_change(void *ctx, uint32_t index, uint64_t len);
 void walker_on_change(struct walker *w, walker_change *f, void *ctx);
 
+/* Told of records that are passed and fill nothing in; NULL: nobody. */
+typedef void walker_record(void *ctx, const struct record_event *e);
+void walker_on_record(struct walker *w, walker_record *f, void *ctx);
+
 /* The state at this moment, by index of the shadow. */
 const struct wire_rec_state *walker_state(const struct walker *w);
 uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX]);

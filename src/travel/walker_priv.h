@@ -33,6 +33,8 @@ struct walker {
 	void *change_ctx;
 	walker_pass *pass;
 	void *pass_ctx;
+	walker_record *record;
+	void *record_ctx;
 	struct frames *frames; /* borrowed; NULL: it leaves none */
 	int is_apart;	       /* walker_mark_apart */
 	int has_windows;       /* somebody watches memory */
