@@ -4,8 +4,8 @@
  *
  * Every line that it prints is `NAME SECONDS...`, one number a try; with `cpu`
  * they are CPU time, for a machine that others use, too; with `index`, nothing
- * is done but an index made. Moments and addresses
- * are drawn by a generator of its own, so they are the same every time.
+ * is done but an index made: `index SECONDS CPU`. Moments and addresses are
+ * drawn by a generator of its own, so they are the same every time.
  * bench/travel makes the table. */
 #include <hark/recording.h>
 
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum {
@@ -231,7 +232,6 @@ static int give_up(void *ctx, uint64_t done, uint64_t total)
 	return p->asked > 0 && at >= p->asked;
 }
 
-/* A search for what is not there is given up a little later each time. */
 /* Of more bytes than an index is asked for, and nobody has them: all of the
  * recording is looked through. */
 static uint32_t watch_nothing(void)
@@ -254,6 +254,7 @@ static void measure_unindexed(void)
 	hark_forget_stop(t, id);
 }
 
+/* A search for what is not there is given up a little later each time. */
 static void measure_interrupts(void)
 {
 	uint32_t id = watch_nothing();
@@ -280,13 +281,33 @@ static void measure_interrupts(void)
 	hark_forget_stop(t, id);
 }
 
+static double seconds(struct timeval tv)
+{
+	return (double)tv.tv_sec + (double)tv.tv_usec * 1e-6;
+}
+
+/* Of this process and of those that it has waited for. */
+static double cpu_of_all(void)
+{
+	static const int who[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+	double sum = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct rusage u;
+
+		getrusage(who[i], &u);
+		sum += seconds(u.ru_utime) + seconds(u.ru_stime);
+	}
+	return sum;
+}
+
 static int measure_index(void)
 {
-	double begin = now();
+	double begin = now(), cpu = cpu_of_all();
 
 	if (hark_prepare_search(t, &err) < 0)
 		fail();
-	printf("index %.9f\n", now() - begin);
+	printf("index %.9f %.9f\n", now() - begin, cpu_of_all() - cpu);
 	return 0;
 }
 
