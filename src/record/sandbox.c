@@ -1,6 +1,8 @@
 /* record/sandbox.c - a process that only computes from here on. */
 #include "record/sandbox.h"
 
+#include "record/touched.h"
+
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -85,6 +87,7 @@ static rlim_t used(void)
 
 void sandbox_enter(void)
 {
+	touched_begin();
 	limit(RLIMIT_CORE, 0);
 	if (!SANITIZED)
 		limit(RLIMIT_AS, used() + ((rlim_t)GIGABYTES << 30));

@@ -8,6 +8,7 @@
 #include "travel/index_priv.h"
 
 #include "record/sandbox.h"
+#include "record/touched.h"
 #include "record/workers.h"
 #include "travel/events.h"
 #include "travel/walker.h"
@@ -146,8 +147,7 @@ static struct index_page *new_page(struct builder *b, uint32_t number,
 static int take_pages(struct builder *b, const uint8_t *map,
 		      struct hark_err *err)
 {
-	if (mincore((void *)map, (size_t)N_PAGES * INDEX_PAGE, b->present) < 0)
-		memset(b->present, 1, N_PAGES);
+	touched_pages(map, N_PAGES, b->present);
 	for (uint32_t i = 0; i < N_PAGES; i++) {
 		uint32_t at = i * INDEX_PAGE + OBSERVE_SKEW;
 		struct index_page *p;

@@ -4,6 +4,8 @@
  * the kernel is asked which of them are there at all. */
 #include "travel/races.h"
 
+#include "record/touched.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,8 +181,8 @@ static int look_at_row(struct poll *p, const struct row *r, uint8_t *map,
 	uint8_t *start = map + (size_t)first * PAGE;
 	int asks = n >= MANY, rc = 0;
 
-	if (asks && mincore(start, (size_t)n * PAGE, p->present) < 0)
-		asks = 0;
+	if (asks)
+		touched_pages(start, n, p->present);
 	for (size_t i = r->first; rc == 0 && i < r->end; i++)
 		if (!asks || p->present[p->spots[i].at / PAGE - first] & 1)
 			rc = look_at(map, &p->spots[i], each, ctx);

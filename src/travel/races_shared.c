@@ -5,6 +5,8 @@
  * bits a byte are kept. */
 #include "travel/races.h"
 
+#include "record/touched.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +116,7 @@ int shared_take(struct shared *s, const struct runner *x, unsigned how,
 	uint8_t *map = runner_map(x);
 	uint64_t fs_base = runner_state(x)->fs_base;
 
-	if (mincore(map, (size_t)N_PAGES * PAGE, s->present) < 0)
-		memset(s->present, 1, N_PAGES);
+	touched_pages(map, N_PAGES, s->present);
 	for (uint32_t i = 0; i < N_PAGES; i++) {
 		if (i % 64 == 0 && is_absent(s->present + i)) {
 			i += 63;

@@ -6,6 +6,7 @@
 #include "travel/sheet.h"
 
 #include "engine/observe.h"
+#include "record/touched.h"
 #include "wire/record.h"
 
 #include <emmintrin.h>
@@ -51,9 +52,8 @@ static uint32_t find_pages(const uint8_t *shadow, const uint8_t *map,
 	uint8_t *of_map = present + N_PAGES;
 	uint32_t n = 0;
 
-	if (mincore((void *)shadow, (size_t)N_PAGES * PAGE, present) < 0 ||
-	    mincore((void *)map, (size_t)N_PAGES * PAGE, of_map) < 0)
-		memset(present, 1, 2 * (size_t)N_PAGES);
+	touched_pages(shadow, N_PAGES, present);
+	touched_pages(map, N_PAGES, of_map);
 	for (uint32_t i = 0; i < N_PAGES; i++) {
 		uint32_t first = i * PAGE + OBSERVE_SKEW;
 
