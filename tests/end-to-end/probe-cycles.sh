@@ -56,6 +56,6 @@ tick-5ms { exit(0); }" >script.d
 }
 cycles plain 1 "$CYCLES"
 # Threads that never rest leave hark little of the machine.
-cycles jump 2 $((CYCLES / 100))
-cycles trap 2 $((CYCLES / 100))
+cycles jump 2 $((CYCLES / 100 + 1))
+cycles trap 2 $((CYCLES / 100 + 1))
 cycles window 8 $((CYCLES / 200 + 1))

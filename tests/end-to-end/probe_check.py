@@ -10,10 +10,11 @@
     probe_check.py accounts ERRORS [KEY=N]   executed = recorded + dropped +
                                              recursed + faulted, in every line
     probe_check.py account ERRORS KEY        the total of KEY alone
-    probe_check.py sessions FOLDER           both, of one number, of each pair of
-                                             files N.shown and N.errors: all
-                                             executed were counted; prints the
-                                             number of pairs, and the sum
+    probe_check.py session SHOWN ERRORS      both, of one number: all executed
+                                             were counted; prints the number
+    probe_check.py sessions FOLDER           the same of each pair N.shown and
+                                             N.errors; prints how many pairs
+                                             there are, and the sum
 
 SHOWN is an aggregation as hark shows it: keys, then a count. SAID is what a
 guest wrote: "hit FUNCTION N", "returned FUNCTION N", "tid TID N". Prints
@@ -148,9 +149,8 @@ def check_accounts(path, wanted):
     return wrong
 
 
-def session(path):
+def session(path, errors):
     """What one hark has counted; and what is wrong with that."""
-    errors = path.with_suffix(".errors")
     n = sum(shown(path).values())
     wrong = check_accounts(errors, [])
     if not wrong and totals(accounts(errors))["executed"] != n:
@@ -178,8 +178,14 @@ def main():
     elif what == "account":
         print(totals(accounts(path))[rest[0]] if accounts(path) else "none")
         return
+    elif what == "session":
+        n, wrong = session(path, rest[0])
+        if not wrong:
+            print(n)
+            return
     elif what == "sessions":
-        counts, wrong = zip(*map(session, pathlib.Path(path).glob("*.shown")))
+        counts, wrong = zip(*(session(p, p.with_suffix(".errors"))
+                              for p in pathlib.Path(path).glob("*.shown")))
         wrong = [text for texts in wrong for text in texts]
         if not wrong:
             print(len(counts), sum(counts))
