@@ -136,7 +136,7 @@ def lone_number(scene: Scene) -> int:
 
 def dtrace_rows(scene: Scene) -> int:
     """Pictures as DTrace draws them: `64 |@@@@      1000`."""
-    return add_up(r"\|@* +(\d+)$", scene.said())
+    return add_up(r"\|@* +(\d+) *$", scene.said())
 
 
 def bpftrace_rows(scene: Scene) -> int:
