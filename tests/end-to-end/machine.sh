@@ -88,13 +88,16 @@ record chosen ./chosen
 
 # -- The same answers on another processor --
 
+# all_alike: without r11. Behind a system call it holds the flags, of which AF
+# is left undefined by and, or, xor: processors differ, and so do their replays.
+all_alike() { grep -v '^r11 '; }
 # same NAME QUESTION...: here and there.
 same() {
 	local name=$1 here there
 
 	shift
-	here=$("$HARK" "$@" 2>&1)
-	there=$(on max "$@" 2>&1)
+	here=$("$HARK" "$@" 2>&1 | all_alike)
+	there=$(on max "$@" 2>&1 | all_alike)
 	if [ -n "$here" ] && [ "$here" = "$there" ]; then
 		pass "$name"
 	else
@@ -105,7 +108,7 @@ there: $there"
 # Its length differs: it has the extended registers of the machine it is made on.
 seen() {
 	gdb -nx -batch -ex 'info registers' -ex 'print item' -ex 'print counter' \
-		-ex 'print $xmm0.v2_int64' -ex bt $p "$1" 2>&1
+		-ex 'print $xmm0.v2_int64' -ex bt $p "$1" 2>&1 | all_alike
 }
 for p in plain chosen; do
 	like "$p: verified here" "$(hark verify $p.hark)" ', 0 mismatches'
