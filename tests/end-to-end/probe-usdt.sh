@@ -136,12 +136,13 @@ import subprocess, sys
 names = subprocess.run(["nm", "usdt"], capture_output=True, text=True).stdout
 offset = [int(l.split()[0], 16) for l in names.splitlines()
           if l.endswith(" first_semaphore")][0]
-base = int(open(f"/proc/{sys.argv[1]}/maps").readline().split("-")[0], 16)
+base = next(int(l.split("-")[0], 16)
+            for l in open(f"/proc/{sys.argv[1]}/maps") if l.endswith("/usdt\n"))
 with open(f"/proc/{sys.argv[1]}/mem", "rb") as f:
     f.seek(base + offset)
     sys.exit(f.read(2) == b"\0\0")' "$pid"
 }
-await up
+await up || note "it is not up"
 : >go
 wait_for "done" guest.out
 is "-p: up while it is probed" "$(grep semaphores guest.out)" "semaphores 2 0 0"
