@@ -78,7 +78,6 @@ _Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE - 64, "layout");
 
 struct native_home *native_home_all(void);
 const struct collect_plan *native_plan(void);
-uint32_t native_pid(void);
 /* A vfork's child: it borrows memory that it must leave as it is. */
 bool native_is_guest(void);
 

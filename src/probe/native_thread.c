@@ -25,11 +25,6 @@ static const struct collect_table *table_of(void)
 	return (const void *)(uintptr_t)native_plan()->table;
 }
 
-uint32_t native_pid(void)
-{
-	return pid_now();
-}
-
 bool native_is_guest(void)
 {
 	uint32_t owner = __atomic_load_n(&table_of()->pid, __ATOMIC_ACQUIRE);

@@ -112,21 +112,6 @@ int room_occupy(struct room *r, uint64_t lo, uint64_t hi, struct hark_err *err)
 		      (struct piece){lo, hi}, err);
 }
 
-size_t room_pages(const struct room *r)
-{
-	uint64_t last = UINT64_MAX;
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->taken.n; i++) {
-		uint64_t lo = r->taken.at[i].lo / PAGE;
-		uint64_t hi = (r->taken.at[i].hi - 1) / PAGE;
-
-		n += hi - lo + (lo != last);
-		last = hi;
-	}
-	return n;
-}
-
 /* The first address from lo on, below hi, where len bytes are free. */
 static bool first_free(const struct room *r, uint64_t lo, uint64_t hi,
 		       unsigned len)

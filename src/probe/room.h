@@ -50,7 +50,4 @@ void room_give(struct room *r, uint64_t addr);
 extern const uint8_t room_traps[];
 extern const unsigned room_n_traps;
 
-/* How many pages have something in them. */
-size_t room_pages(const struct room *r);
-
 #endif

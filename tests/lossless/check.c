@@ -415,3 +415,15 @@ void check_while_switched(enum family family, void (*also)(void))
 	random_seed(4711);
 	run_workers(pieces_of(family), PART_ALL, THREADS, also);
 }
+
+/* -- Functions ------------------------------------------------------------- */
+
+struct gen_function gen_function(enum function which)
+{
+	const uint8_t *start = gen_starts[which];
+
+	return (struct gen_function){
+	    .call = (uint64_t(*)(uint64_t))(uintptr_t)start,
+	    .start = start,
+	    .len = (unsigned)(gen_starts[which + 1] - start)};
+}

@@ -97,6 +97,19 @@ struct gen_function {
 };
 struct gen_function gen_function(enum function which);
 
+/* Where each begins, and where the last one ends; at the end of a machine's
+ * assembler text, whose labels stay its own: a jump to a name that others can
+ * see would be another instruction. ORDER function */
+extern const uint8_t *const gen_starts[FUNCTIONS + 1];
+#define GEN_STARTS                                         \
+	".section .data.rel.ro, \"aw\"\n"                  \
+	".balign 8\n"                                      \
+	".globl gen_starts\n"                              \
+	"gen_starts: .8byte recursive, tail, tail_frame\n" \
+	"	.8byte tail_if, tail_jump, tail_linked\n"        \
+	"	.8byte other, other_end\n"                       \
+	".previous\n"
+
 /* -- Random numbers -------------------------------------------------------- */
 
 void random_seed(uint64_t seed);

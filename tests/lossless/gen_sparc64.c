@@ -944,22 +944,4 @@ __asm__(".text\n"
 	"other:\n"
 	"	retl\n"
 	"	 add %o0, 100, %o0\n"
-	"other_end:\n");
-uint64_t recursive(uint64_t n), tail(uint64_t n), tail_frame(uint64_t n);
-uint64_t tail_if(uint64_t n), tail_jump(uint64_t n), tail_linked(uint64_t n);
-uint64_t other(uint64_t n);
-extern const char other_end[];
-
-struct gen_function gen_function(enum function which)
-{
-	const char *const starts[] = {
-	    (const char *)recursive,  (const char *)tail,
-	    (const char *)tail_frame, (const char *)tail_if,
-	    (const char *)tail_jump,  (const char *)tail_linked,
-	    (const char *)other,      other_end};
-
-	return (struct gen_function){
-	    .call = (uint64_t(*)(uint64_t))starts[which],
-	    .start = starts[which],
-	    .len = (unsigned)(starts[which + 1] - starts[which])};
-}
+	"other_end:\n" GEN_STARTS);

@@ -178,6 +178,7 @@ static void functions(void)
 	struct gen_function recursive = gen_function(RECURSIVE);
 	struct caller callers[THREADS], c = {0};
 	struct hark_err err;
+	unsigned before;
 
 	c.inner = made(second_of(&recursive, &err), &err);
 	on(c.inner);
@@ -189,6 +190,7 @@ static void functions(void)
 		on(c.entry[i]);
 		on(c.leave[i]);
 	}
+	before = lossless_threads();
 	for (unsigned i = 0; i < THREADS; i++) {
 		callers[i] = c;
 		callers[i].number = i;
@@ -197,6 +199,7 @@ static void functions(void)
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(callers[i].id, NULL);
+	CHECK(lossless_threads() == before + THREADS);
 	off(c.inner);
 	for (enum function i = 0; i < FUNCTIONS; i++) {
 		off(c.entry[i]);
