@@ -52,6 +52,7 @@ struct board {
 	struct show_row *show;			/* owned: the last answer */
 	uint8_t *key;	 /* owned: room for one, while rows are read */
 	uint64_t *cells; /* likewise */
+	unsigned naps;	 /* how often a row is still waited for */
 	uint32_t *heap;	 /* owned: readers with records, by time */
 	size_t n_heap;
 	uint32_t bell;

@@ -15,8 +15,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { RETRIES = 64, TABLE_MIN = 64 };
+enum {
+	RETRIES = 64,
+	TABLE_MIN = 64,
+	NAP_NS = 50 * 1000,
+	NAPS = 1000, /* of one look: 50 ms and more */
+};
 
 static const struct probe_aggregation *how_of(const struct board *b,
 					      uint32_t aggregation)
@@ -155,31 +161,42 @@ static bool is_sound(const struct board *b, const struct collect_row *row,
 	       sizeof *row + (uint64_t)row->key_len + cells * sizeof(uint64_t);
 }
 
-/* All cells of a row, as they were at one moment, if the thread is not always
- * in the middle of it (it may have been killed there). */
-static void copy_cells(const struct source *s, uint32_t n, uint64_t *out,
+/* Is that the row at one moment? */
+static bool copy_once(const struct source *s, const uint64_t *cells, uint32_t n,
+		      uint64_t *out, uint64_t *sequence)
+{
+	*sequence = __atomic_load_n(&s->at->sequence, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return *sequence % 2 == 0 &&
+	       *sequence == __atomic_load_n(&s->at->sequence, __ATOMIC_RELAXED);
+}
+
+/* All cells of a row, as they were at one moment. A thread that is in the
+ * middle of it may have lost its CPU, and is waited for; one that was killed or
+ * stopped there is not, for long: then it is what there is. */
+static void copy_cells(struct board *b, const struct source *s, uint32_t n,
 		       uint64_t *sequence)
 {
 	const uint64_t *cells =
 	    (const uint64_t *)(const void *)((const uint8_t *)(s->at + 1) +
 					     s->head.key_len);
-	uint64_t before = 0;
+	const struct timespec nap = {.tv_nsec = NAP_NS};
 
-	for (unsigned k = 0; k < RETRIES; k++) {
-		before = __atomic_load_n(&s->at->sequence, __ATOMIC_ACQUIRE);
-		for (uint32_t i = 0; i < n; i++)
-			out[i] = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (before % 2 == 0 &&
-		    before ==
-			__atomic_load_n(&s->at->sequence, __ATOMIC_RELAXED))
-			break;
+	for (;;) {
+		for (unsigned k = 0; k < RETRIES; k++)
+			if (copy_once(s, cells, n, b->cells, sequence))
+				return;
+		if (b->naps == 0)
+			return;
+		b->naps--;
+		nanosleep(&nap, NULL);
 	}
-	*sequence = before;
 }
 
 /* A generation of min or max; 0: all others. */
-static void merge(const struct board *b, const struct source *s,
+static void merge(struct board *b, const struct source *s,
 		  const struct probe_aggregation *how, uint32_t generation,
 		  struct board_row *row)
 {
@@ -187,7 +204,7 @@ static void merge(const struct board *b, const struct source *s,
 	uint32_t n = how->n_cells, all = collect_takes_turns(how) ? 2 * n : n;
 	uint64_t sequence;
 
-	copy_cells(s, all, b->cells, &sequence);
+	copy_cells(b, s, all, &sequence);
 	row->sequence += sequence;
 	if (collect_takes_turns(how) &&
 	    __atomic_load_n(&s->at->generation[set], __ATOMIC_ACQUIRE) !=
@@ -245,6 +262,7 @@ static int read_all(struct board *b, uint32_t aggregation, uint32_t generation,
 	struct board_aggregation *a = &b->aggregations[aggregation];
 	uint32_t n = board_areas(b);
 
+	b->naps = NAPS;
 	for (size_t i = 0; i < a->n; i++) {
 		aggregate_init(how_of(b, aggregation), a->rows[i].raw);
 		a->rows[i].sequence = 0;

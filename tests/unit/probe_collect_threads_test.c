@@ -334,6 +334,68 @@ START_TEST(rows_may_be_truncated_while_they_grow)
 }
 END_TEST
 
+/* -- In the middle of a row -- */
+
+/* The only row of the thread that has hit: there is one area. */
+static struct collect_row *only_row(void)
+{
+	struct collect_layout l;
+	uint8_t *area;
+
+	collect_layout(&w.plan->geometry, w.program, &l);
+	area = w.board + l.areas;
+	return (struct collect_row *)(void *)(area + l.rows +
+					      sizeof(struct collect_rows) +
+					      4ULL * l.n_buckets);
+}
+
+/* A thread that lost its CPU between two cells, and gets it back. */
+static void *finish_row(void *ctx)
+{
+	struct collect_row *row = ctx;
+
+	usleep(2000);
+	__atomic_store_n(&collect_cells(row)[1], 30, __ATOMIC_RELAXED);
+	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+START_TEST(who_is_in_the_middle_is_waited_for)
+{
+	struct collect_row *row;
+	struct show_row *rows;
+	struct hark_err err;
+	pthread_t thread;
+	size_t n;
+
+	world_open(&w, "pid1::f0:entry { @x = avg(arg0); }", NULL, 0);
+	world_hit(&w, 0, 10);
+	row = only_row();
+	ck_assert_uint_eq(row->sequence, 2);
+	ck_assert_uint_eq(collect_cells(row)[1], 10);
+	row->sequence |= 1;
+	collect_cells(row)[0] = 2;
+	ck_assert_int_eq(pthread_create(&thread, NULL, finish_row, row), 0);
+	ck_assert_int_eq(board_rows(w.b, 0, &rows, &n, &err), 0);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(rows[0].cells[0], 2);
+	ck_assert_uint_eq(rows[0].cells[1], 30);
+	end();
+}
+END_TEST
+
+/* It was killed there: hark goes on, with what there is. */
+START_TEST(who_stays_in_the_middle_is_not)
+{
+	world_open(&w, "pid1::f0:entry { @x = avg(arg0); }", NULL, 0);
+	world_hit(&w, 0, 10);
+	only_row()->sequence |= 1;
+	ck_assert_int_eq(world_value(&w, 0, NULL), 1);
+	end();
+}
+END_TEST
+
 /* -- What threads share -- */
 
 static void hit_shared(uint64_t number, uint64_t i)
@@ -450,6 +512,8 @@ Suite *probe_collect_threads_suite(void)
 	tcase_add_test(t, nothing_is_lost_between_print_and_clear);
 	tcase_add_test(t, extremes_are_carried_over);
 	tcase_add_test(t, rows_may_be_truncated_while_they_grow);
+	tcase_add_test(t, who_is_in_the_middle_is_waited_for);
+	tcase_add_test(t, who_stays_in_the_middle_is_not);
 	tcase_add_test(t, arrays_are_shared_safely);
 	tcase_add_test(t, speculations_are_shared_safely);
 	tcase_add_test(t, areas_are_handed_on_safely);
