@@ -66,6 +66,23 @@ static bool decode_in(const struct survey *s, uint64_t addr, uint64_t end,
 			  out) == X86_OK;
 }
 
+/* -- What starts where -- */
+
+static void start(struct survey *s, uint64_t addr, const struct x86_insn *i)
+{
+	*fact(s, addr) |= SURVEY_START;
+	s->shapes[addr - s->start] =
+	    (uint8_t)(i->len | (x86_falls_through(i) ? 0 : SURVEY_ENDS));
+}
+
+/* Of the instruction that starts there; 0: none. */
+static unsigned len_at(const struct survey *s, uint64_t addr)
+{
+	return survey_at(s, addr) & SURVEY_START
+		   ? s->shapes[addr - s->start] & ~(unsigned)SURVEY_ENDS
+		   : 0;
+}
+
 bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out)
 {
 	return survey_at(s, addr) & SURVEY_START &&
@@ -76,27 +93,23 @@ uint64_t survey_before(const struct survey *s, uint64_t addr,
 		       struct x86_insn *out)
 {
 	uint64_t found = 0;
-	struct x86_insn i;
 
 	if (survey_at(s, addr) & (SURVEY_TARGET | SURVEY_ENTRY))
 		return 0;
 	for (unsigned k = 1; k <= X86_MAX_LEN && addr - k >= s->start; k++) {
-		if (!survey_insn(s, addr - k, &i) || i.len != k)
+		if (len_at(s, addr - k) != k)
 			continue;
 		if (found != 0)
 			return 0;
 		found = addr - k;
-		*out = i;
 	}
-	return found;
+	return found != 0 && survey_insn(s, found, out) ? found : 0;
 }
 
 bool survey_is_inside(const struct survey *s, uint64_t addr)
 {
-	struct x86_insn i;
-
 	for (unsigned k = 1; k < X86_MAX_LEN && addr - k >= s->start; k++)
-		if (survey_insn(s, addr - k, &i) && i.len > k)
+		if (len_at(s, addr - k) > k)
 			return true;
 	return false;
 }
@@ -198,7 +211,8 @@ static void follow(struct walk *w, uint64_t addr)
 		if ((*f & (SURVEY_START | SURVEY_SWEPT)) == SURVEY_START ||
 		    !decode_in(w->s, addr, w->end, &i))
 			return;
-		*f = (uint8_t)((*f | SURVEY_START) & ~SURVEY_SWEPT);
+		*f &= (uint8_t)~SURVEY_SWEPT;
+		start(w->s, addr, &i);
 		learn(w, addr, &i);
 		if (!x86_falls_through(&i))
 			return;
@@ -306,7 +320,8 @@ static void sweep_gap(struct walk *w, uint64_t addr, uint64_t end)
 	if (!line_fits(w->s, addr, end))
 		return;
 	for (; addr < end && decode_in(w->s, addr, end, &i); addr += i.len) {
-		*fact(w->s, addr) |= SURVEY_START | SURVEY_SWEPT;
+		*fact(w->s, addr) |= SURVEY_SWEPT;
+		start(w->s, addr, &i);
 		learn(w, addr, &i);
 	}
 }
@@ -314,11 +329,12 @@ static void sweep_gap(struct walk *w, uint64_t addr, uint64_t end)
 static void sweep(struct walk *w)
 {
 	uint64_t addr = w->start, gap;
-	struct x86_insn i;
 
 	while (addr < w->end) {
-		if (survey_insn(w->s, addr, &i)) {
-			addr += i.len;
+		unsigned len = len_at(w->s, addr);
+
+		if (len > 0) {
+			addr += len;
 			continue;
 		}
 		for (gap = addr; addr < w->end; addr++)
@@ -385,11 +401,9 @@ static void pad(struct survey *s, uint64_t addr)
 
 void survey_padding(struct survey *s)
 {
-	struct x86_insn i;
-
 	for (uint64_t a = s->start; a < s->start + s->len; a++)
-		if (survey_insn(s, a, &i) && !x86_falls_through(&i))
-			pad(s, a + i.len);
+		if (s->shapes[a - s->start] & SURVEY_ENDS)
+			pad(s, a + len_at(s, a));
 }
 
 /* -- The whole -- */
@@ -400,6 +414,7 @@ void survey_free(struct survey *s)
 		return;
 	free(s->bytes);
 	free(s->facts);
+	free(s->shapes);
 	free(s);
 }
 
@@ -414,8 +429,10 @@ static struct survey *survey_new(uint64_t start, uint64_t len,
 		s->len = len;
 		s->bytes = calloc(len + X86_MAX_LEN, 1);
 		s->facts = calloc(len + X86_MAX_LEN, 1);
+		s->shapes = calloc(len + X86_MAX_LEN, 1);
 	}
-	if (s == NULL || s->bytes == NULL || s->facts == NULL) {
+	if (s == NULL || s->bytes == NULL || s->facts == NULL ||
+	    s->shapes == NULL) {
 		survey_free(s);
 		err_set(err, HARK_ENOMEM, 0, "out of memory");
 		return NULL;

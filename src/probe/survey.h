@@ -42,10 +42,15 @@ enum {			   /* facts of one byte */
        SURVEY_TAKEN = 128, /* a patch changes or moves it, or relies on it */
 };
 
+enum { SURVEY_ENDS = 128 }; /* the next one is not executed after it */
+
 struct survey {
 	uint64_t start, len; /* of the code */
 	uint8_t *bytes;	     /* owned */
 	uint8_t *facts;	     /* owned */
+	/* Owned: of each instruction that starts there, its length, and
+	 * SURVEY_ENDS. So none is decoded twice. */
+	uint8_t *shapes;
 	/* How to read what is not code (jump tables), or NULL. */
 	size_t (*read)(void *ctx, uint64_t addr, void *out, size_t len);
 	void *ctx; /* borrowed */
