@@ -337,9 +337,10 @@ static int look(struct board *b, uint32_t aggregation, bool is_new, size_t *n,
 	*n = 0;
 	for (size_t i = 0; i < a->n; i++)
 		if (!a->rows[i].is_hidden)
-			rows[(*n)++] = (struct show_row){a->rows[i].key,
-							 a->rows[i].key_len,
-							 a->rows[i].shown};
+			rows[(*n)++] =
+			    (struct show_row){.key = a->rows[i].key,
+					      .key_len = a->rows[i].key_len,
+					      .cells = a->rows[i].shown};
 	qsort(rows, *n, sizeof *rows, by_key);
 	return 0;
 }

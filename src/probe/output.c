@@ -1,6 +1,8 @@
 /* probe/output.c - rows, entries, aggregations. */
 #include "probe/output.h"
 
+#include "probe/beside.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -111,31 +113,72 @@ static void put_row(struct output *o, const struct board_record *r)
 
 /* -- Aggregations -- */
 
-/* before: what stands before the first row. */
-static int print_aggregation(struct output *o, uint32_t number,
-			     const char *format, const char *before,
-			     struct hark_err *err)
+/* Aggregations that are shown side by side. */
+struct sheet {
+	struct show_column column[PROBE_COLUMNS_MAX];
+	unsigned n;
+	const char *format, *before; /* what stands before the first row */
+};
+
+static void add_column(const struct output *o, struct sheet *s, uint32_t number)
 {
+	s->column[s->n++] =
+	    (struct show_column){number, o->states[number].normal};
+}
+
+static void print_rows(struct output *o, const struct sheet *s,
+		       struct show_row *rows, size_t n)
+{
+	show_sort(o->p.program, s->column[0].aggregation, o->p.order, rows, n);
+	if (n > 0)
+		fputs(s->before, now(o));
+	for (size_t i = 0; i < n; i++)
+		if (show_row(&o->show, s->column, s->n, &rows[i], s->format,
+			     now(o)) < 0)
+			o->totals.damaged++;
+}
+
+static int print_sheet(struct output *o, const struct sheet *s,
+		       struct hark_err *err)
+{
+	struct beside *all = NULL;
 	struct show_row *rows;
 	size_t n;
 
-	if (board_rows(o->p.board, number, &rows, &n, err) < 0)
+	if (s->n == 1) {
+		if (board_rows(o->p.board, s->column[0].aggregation, &rows, &n,
+			       err) < 0)
+			return -1;
+		print_rows(o, s, rows, n);
+		return 0;
+	}
+	if (beside_new(s->n, &all, err) < 0)
 		return -1;
-	show_sort(o->p.program, number, o->p.order, rows, n);
-	if (n > 0)
-		fputs(before, now(o));
-	for (size_t i = 0; i < n; i++)
-		if (show_row(&o->show, number, &rows[i], format,
-			     o->states[number].normal, now(o)) < 0)
-			o->totals.damaged++;
+	for (unsigned i = 0; i < s->n; i++)
+		if (board_rows(o->p.board, s->column[i].aggregation, &rows, &n,
+			       err) < 0 ||
+		    beside_add(all, rows, n, err) < 0) {
+			beside_free(all);
+			return -1;
+		}
+	if (beside_join(all, &rows, &n, err) < 0) {
+		beside_free(all);
+		return -1;
+	}
+	print_rows(o, s, rows, n);
+	beside_free(all);
 	return 0;
 }
 
 int output_rest(struct output *o, struct hark_err *err)
 {
 	for (uint32_t i = 0; i < o->p.program->aggregations.n; i++) {
-		if (!o->states[i].is_shown &&
-		    print_aggregation(o, i, "", "\n", err) < 0)
+		struct sheet s = {.format = "", .before = "\n"};
+
+		if (o->states[i].is_shown)
+			continue;
+		add_column(o, &s, i);
+		if (print_sheet(o, &s, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -231,21 +274,30 @@ static void do_exit(struct output *o, const struct probe_entry *e, size_t len)
 	o->status = (int)(status & 0xff);
 }
 
+static int do_printa(struct output *o, const struct probe_action *a,
+		     struct hark_err *err)
+{
+	struct sheet s = {.format = probe_texts(o->p.program) + a->format};
+
+	s.before = !o->p.quiet && *s.format == '\0' ? "\n" : "";
+	for (unsigned i = 0; i <= a->n_beside; i++) {
+		o->states[a[i].aggregation].is_shown = true;
+		add_column(o, &s, a[i].aggregation);
+	}
+	return print_sheet(o, &s, err);
+}
+
 static int do_to_aggregation(struct output *o, const struct probe_action *a,
 			     const struct probe_entry *e, size_t len,
 			     struct hark_err *err)
 {
 	struct state *s = &o->states[a->aggregation];
-	const char *format = probe_texts(o->p.program) + a->format;
 	int64_t number = 0;
 	bool has_number = show_number(&o->show, e, len, &number) == 0;
 
 	switch (a->kind) {
 	case PROBE_PRINTA:
-		s->is_shown = true;
-		return print_aggregation(
-		    o, a->aggregation, format,
-		    !o->p.quiet && *format == '\0' ? "\n" : "", err);
+		return do_printa(o, a, err);
 	case PROBE_CLEAR:
 		return board_clear(o->p.board, a->aggregation, err);
 	case PROBE_TRUNC:

@@ -271,15 +271,22 @@ static void check_printf(struct check *c, struct node *n)
 			"the format has no conversion for this");
 }
 
+/* n_columns: aggregations; of one alone there may be any number of '%@'. */
 static void check_printa_format(struct check *c, struct node *n,
-				const struct aggregation *a)
+				const struct aggregation *a, unsigned n_columns)
 {
 	const char *at = check_format(c, n);
 	struct conversion v;
-	unsigned key = 0;
+	unsigned key = 0, column = 0;
 
 	while (at != NULL && conversion_next(at, &v)) {
 		at = v.at + v.len;
+		if (v.is_aggregation && ++column > n_columns && n_columns > 1) {
+			mistake(c->s, SCRIPT_PRINTF_ARGS, n->place,
+				"there is no aggregation for '%.*s'",
+				(int)v.len, v.at);
+			return;
+		}
 		if (v.letter == '%' || v.is_aggregation)
 			continue;
 		if (key == a->n_keys) {
@@ -296,9 +303,32 @@ static void check_printa_format(struct check *c, struct node *n,
 	}
 }
 
+/* Rows of both have the same keys, or could have. */
+static void check_columns(struct check *c, const struct node *first,
+			  const struct node *other)
+{
+	const struct aggregation *a, *b;
+	bool fits;
+
+	if (first->number >= c->s->aggregations.n ||
+	    other->number >= c->s->aggregations.n)
+		return;
+	a = &c->s->aggregations.at[first->number];
+	b = &c->s->aggregations.at[other->number];
+	fits = a->n_keys == b->n_keys;
+	for (unsigned i = 0; fits && i < a->n_keys; i++)
+		fits = a->key[i].kind == b->key[i].kind &&
+		       a->key[i].len == b->key[i].len;
+	if (!fits)
+		mistake(c->s, SCRIPT_AGG_KEYS, other->place,
+			"the keys of '@%s' are not those of '@%s'", b->name,
+			a->name);
+}
+
 static void check_printa(struct check *c, struct node *n)
 {
 	struct node *a = n->list;
+	unsigned n_columns = 0;
 
 	if (a != NULL && a->kind != NODE_AGGREGATION)
 		a = a->next;
@@ -308,14 +338,21 @@ static void check_printa(struct check *c, struct node *n)
 			"aggregation");
 		return;
 	}
-	if (a->next != NULL) {
-		mistake(c->s, SCRIPT_UNSUPPORTED, a->next->place,
-			"printa() of several aggregations is not supported");
-		return;
+	for (struct node *b = a; b != NULL; b = b->next) {
+		if (b->kind != NODE_AGGREGATION ||
+		    ++n_columns > PROBE_COLUMNS_MAX) {
+			mistake(c->s, SCRIPT_FUNC_ARGS, b->place,
+				"behind a format, printa() takes up to %u "
+				"aggregations",
+				PROBE_COLUMNS_MAX);
+			return;
+		}
+		check_mention(c, b);
+		check_columns(c, a, b);
 	}
-	check_mention(c, a);
 	if (a != n->list && a->number < c->s->aggregations.n)
-		check_printa_format(c, n, &c->s->aggregations.at[a->number]);
+		check_printa_format(c, n, &c->s->aggregations.at[a->number],
+				    n_columns);
 }
 
 /* -- Other actions -- */

@@ -71,10 +71,16 @@ static void gen_on_aggregation(struct gen *g, enum probe_action_kind kind,
 
 static void gen_printa(struct gen *g, const struct node *n)
 {
-	if (n->list->kind == NODE_AGGREGATION)
-		action(g, PROBE_PRINTA, "", n->list->number);
-	else
-		action(g, PROBE_PRINTA, n->list->name, n->list->next->number);
+	bool has_format = n->list->kind != NODE_AGGREGATION;
+	const struct node *a = has_format ? n->list->next : n->list;
+	size_t first = g->actions.n;
+
+	action(g, PROBE_PRINTA, has_format ? n->list->name : "", a->number);
+	for (a = a->next; a != NULL && !g->s->is_over; a = a->next) {
+		PUSH(g, actions, PROBE_BESIDE, 0, 0, (uint32_t)g->parts.n,
+		     gen_text_of(g, ""), a->number);
+		g->actions.at[first].n_beside++;
+	}
 }
 
 static void gen_tracemem(struct gen *g, const struct node *n)

@@ -36,6 +36,9 @@ struct show_row {
 	const uint8_t *key;
 	uint32_t key_len;
 	const uint64_t *cells;
+	/* Of other aggregations with that key, where several are shown side
+	 * by side; in their order. NULL: they have no such row. */
+	const uint64_t *const *beside;
 };
 
 /* All zero: by value, least first, and where that is the same, by keys. */
@@ -45,10 +48,15 @@ struct show_order {
 };
 void show_sort(const struct probe_program *p, uint32_t aggregation,
 	       struct show_order order, struct show_row *rows, size_t n);
-/* One line, or one picture; format "" is DTrace's own. Values are divided by
- * normal (1 for none). */
-int show_row(const struct show *s, uint32_t aggregation,
-	     const struct show_row *row, const char *format, int64_t normal,
+/* An aggregation; its values are divided by normal (1 for none). */
+struct show_column {
+	uint32_t aggregation;
+	int64_t normal;
+};
+/* One line, or pictures; format "" is DTrace's own. The columns have the same
+ * keys; of the first, row->cells are the values. */
+int show_row(const struct show *s, const struct show_column *columns,
+	     unsigned n, const struct show_row *row, const char *format,
 	     FILE *out);
 
 #endif

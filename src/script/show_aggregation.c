@@ -181,20 +181,42 @@ static void show_picture(const struct probe_aggregation *a,
 
 /* -- Rows -- */
 
-static void show_value(const struct probe_aggregation *a,
-		       const struct show_row *row, const struct conversion *c,
-		       int64_t normal, const struct show *s, FILE *out)
+/* A row, and what it is a row of. */
+struct table_row {
+	const struct show *s;
+	const struct show_column *columns;
+	unsigned n;
+	const struct show_row *row;
+	struct shown keys[PROBE_KEYS_MAX];
+};
+
+static const struct probe_aggregation *aggregation_of(const struct table_row *t,
+						      unsigned column)
 {
+	return &probe_aggregations(
+	    t->s->program)[t->columns[column].aggregation];
+}
+
+static void show_value(const struct table_row *t, unsigned column,
+		       const struct conversion *c, FILE *out)
+{
+	static const uint64_t nothing[AGGREGATE_CELLS_MAX];
 	static const struct probe_part part = {
 	    .kind = PROBE_NUMBER, .size = 8, .is_signed = 1};
+	const struct probe_aggregation *a = aggregation_of(t, column);
+	const uint64_t *cells =
+	    column == 0 ? t->row->cells : t->row->beside[column - 1];
+	int64_t normal = t->columns[column].normal;
 	struct shown v = {.part = &part};
 
+	normal = normal > 0 ? normal : 1;
 	if (is_picture(a)) {
-		show_picture(a, row->cells, normal, out);
+		show_picture(a, cells != NULL ? cells : nothing, normal, out);
 		return;
 	}
-	v.number = (uint64_t)(aggregate_value(a, row->cells) / normal);
-	shown_by(s, c, &v, out);
+	if (cells != NULL)
+		v.number = (uint64_t)(aggregate_value(a, cells) / normal);
+	shown_by(t->s, c, &v, out);
 }
 
 static void show_key(const struct show *s, const struct shown *v, FILE *out)
@@ -219,14 +241,13 @@ static void show_key(const struct show *s, const struct shown *v, FILE *out)
 	}
 }
 
-/* The next of the keys that the format asks for, or the value. */
-static void show_by_format(const struct show *s,
-			   const struct probe_aggregation *a,
-			   const struct show_row *row, const char *format,
-			   const struct shown *keys, int64_t normal, FILE *out)
+/* The next of the keys that the format asks for, or of the values; a lone
+ * aggregation's value as often as it is asked for. */
+static void show_by_format(const struct table_row *t, const char *format,
+			   FILE *out)
 {
+	unsigned key = 0, column = 0;
 	struct conversion c;
-	unsigned i = 0;
 
 	for (; conversion_next(format, &c); format = c.at + c.len) {
 		shown_text(format, c.at, out);
@@ -237,36 +258,36 @@ static void show_by_format(const struct show *s,
 		} else if (c.is_aggregation) {
 			if (!conversion_fits(c.letter, PROBE_NUMBER))
 				c.letter = 'd';
-			show_value(a, row, &c, normal, s, out);
-		} else if (i < a->n_keys) {
-			shown_by(s, &c, &keys[i++], out);
+			show_value(t, column % t->n, &c, out);
+			column++;
+		} else if (key < aggregation_of(t, 0)->n_keys) {
+			shown_by(t->s, &c, &t->keys[key++], out);
 		}
 	}
 	fputs(format, out);
 }
 
-int show_row(const struct show *s, uint32_t aggregation,
-	     const struct show_row *row, const char *format, int64_t normal,
+int show_row(const struct show *s, const struct show_column *columns,
+	     unsigned n, const struct show_row *row, const char *format,
 	     FILE *out)
 {
 	static const struct conversion plain = {
 	    .letter = 'd', .width = 16, .precision = -1};
-	const struct probe_aggregation *a =
-	    &probe_aggregations(s->program)[aggregation];
-	const struct probe_part *parts = probe_parts(s->program) + a->first_key;
-	struct shown keys[PROBE_KEYS_MAX];
+	struct table_row t = {.s = s, .columns = columns, .n = n, .row = row};
+	const struct probe_aggregation *a = aggregation_of(&t, 0);
 
-	normal = normal > 0 ? normal : 1;
-	if (!take_keys(a, parts, row, keys))
+	if (!take_keys(a, probe_parts(s->program) + a->first_key, row, t.keys))
 		return -1;
 	if (format[0] != '\0') {
-		show_by_format(s, a, row, format, keys, normal, out);
+		show_by_format(&t, format, out);
 		return 0;
 	}
 	for (unsigned i = 0; i < a->n_keys; i++)
-		show_key(s, &keys[i], out);
-	fputc(' ', out);
-	show_value(a, row, &plain, normal, s, out);
+		show_key(s, &t.keys[i], out);
+	for (unsigned i = 0; i < n; i++) {
+		fputc(' ', out);
+		show_value(&t, i, &plain, out);
+	}
 	fputc('\n', out);
 	return 0;
 }

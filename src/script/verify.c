@@ -129,19 +129,52 @@ static const char *check_aggregations(const struct probe_program *p)
 	return NULL;
 }
 
+/* Rows of two aggregations can stand side by side. */
+static bool have_same_keys(const struct probe_program *p,
+			   const struct probe_aggregation *a,
+			   const struct probe_aggregation *b)
+{
+	const struct probe_part *x = probe_parts(p) + a->first_key;
+	const struct probe_part *y = probe_parts(p) + b->first_key;
+
+	for (unsigned i = 0; i < a->n_keys && i < b->n_keys; i++)
+		if (x[i].kind != y[i].kind || x[i].len != y[i].len)
+			return false;
+	return a->n_keys == b->n_keys;
+}
+
+static bool is_sound_beside(const struct probe_program *p, uint32_t action)
+{
+	const struct probe_action *a = &probe_actions(p)[action];
+
+	if (a->n_beside == 0)
+		return true;
+	if (a->kind != PROBE_PRINTA || a->n_beside >= PROBE_COLUMNS_MAX ||
+	    a->n_beside >= p->actions.n - action)
+		return false;
+	for (unsigned i = 1; i <= a->n_beside; i++)
+		if (a[i].kind != PROBE_BESIDE ||
+		    a[i].aggregation >= p->aggregations.n ||
+		    !have_same_keys(p, &probe_aggregations(p)[a->aggregation],
+				    &probe_aggregations(p)[a[i].aggregation]))
+			return false;
+	return true;
+}
+
 static const char *check_actions(const struct probe_program *p)
 {
 	for (uint32_t i = 0; i < p->actions.n; i++) {
 		const struct probe_action *a = &probe_actions(p)[i];
 		bool needs =
-		    a->kind == PROBE_PRINTA ||
+		    a->kind == PROBE_PRINTA || a->kind == PROBE_BESIDE ||
 		    (a->kind >= PROBE_CLEAR && a->kind <= PROBE_DENORMALIZE);
 
 		if (a->kind >= PROBE_ACTION_MAX || a->format >= p->texts.n ||
 		    a->n_args > PROBE_ARGS_MAX ||
 		    !in_range(a->first_arg, a->n_args, p->parts.n) ||
 		    needs != (a->aggregation < p->aggregations.n) ||
-		    (!needs && a->aggregation != PROBE_NO_AGGREGATION))
+		    (!needs && a->aggregation != PROBE_NO_AGGREGATION) ||
+		    !is_sound_beside(p, i))
 			return "an action that cannot be";
 	}
 	return NULL;

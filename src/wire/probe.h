@@ -267,15 +267,19 @@ enum probe_action_kind {
 	PROBE_SYSTEM,
 	PROBE_FREOPEN,
 	PROBE_DEFAULT, /* the clause had no statements */
+	PROBE_BESIDE,  /* of the printa before: one more aggregation */
 	PROBE_ACTION_MAX
 };
 
-enum { PROBE_NO_AGGREGATION = 0xffffffff };
+enum {
+	PROBE_NO_AGGREGATION = 0xffffffff,
+	PROBE_COLUMNS_MAX = 16, /* aggregations of one printa */
+};
 
 struct probe_action {
 	uint8_t kind; /* enum probe_action_kind */
 	uint8_t n_args;
-	uint16_t zero;
+	uint16_t n_beside;    /* of printa: so many of them follow */
 	uint32_t first_arg;   /* in parts */
 	uint32_t format;      /* in texts; "" for none */
 	uint32_t aggregation; /* or PROBE_NO_AGGREGATION */

@@ -2,7 +2,7 @@
 # hark probe: what users of DTrace do without thinking.
 . "$(dirname "$0")/lib.sh"
 
-plan 34
+plan 39
 
 gcc -g -O2 -pthread "$ROOT/tests/end-to-end/probe_run_prog.c" -o prog || exit 1
 WORK='pid$target:a.out:work:entry'
@@ -87,6 +87,30 @@ is "by the second key first" "$(shown)" "0: 4 1,7 0,8 1,9 0,10"
 probe -q -n "#pragma D option aggsortrev
 $SUM END { trunc(@, 1); }" -c './prog calls 3'
 is "trunc() keeps the largest all the same" "$(shown)" "0: 3 0 10"
+
+# -- Several aggregations at once --
+
+BOTH="$WORK { @n[arg0 % 3] = count(); } $WORK /arg0 > 2/ { @s[arg0 % 3] = sum(arg0); }
+$WORK /arg0 == 1/ { @m[arg0] = max(arg0); }"
+probe -q -n "$BOTH END { printa(@n, @s, @m); }" -c './prog calls 5'
+is "side by side, 0 where one has no such row" "$(shown)" \
+	"0: 5 2 1 0 0 0 2 3 0 1 2 4 1"
+probe -q -n "$BOTH END { printa(\"%d:%@d/%@4d \", @s, @n); normalize(@n, 2);
+	printa(\"%d:%@d/%@d \", @n, @s); }" -c './prog calls 5'
+is "by a format, in the order of the first" "$(shown)" \
+	"0: 5 2:0/ 1 0:3/ 2 1:4/ 2 2:0/0 0:1/3 1:1/4 1 1"
+probe -q -n "$WORK { @a = count(); @b = quantize(arg0); } END { printa(@a, @b); }" \
+	-c './prog calls 2'
+like "a number and a picture" "$(shown)" \
+	'^0: 2 2 value -+ Distribution -+ count .* 0 \|@+ 1 1 \|@+ 1 2 \| 0$'
+probe -q -n "BEGIN { @a[1] = count(); @b[\"x\"] = count(); } END { printa(@a, @b); }" \
+	-c './prog calls 1'
+like "of other keys: refused" "$status: $err" \
+	"^125: .*\[AGG_KEYS\] the keys of '@b' are not those of '@a'"
+probe -q -n "BEGIN { @a = count(); @b = count(); } END { printa(\"%@d %@d %@d\", @a, @b); }" \
+	-c './prog calls 1'
+like "more values than aggregations: refused" "$status: $err" \
+	"^125: .*\[PRINTF_ARGS\] there is no aggregation for '%@d'"
 
 # -- Ends --
 

@@ -77,6 +77,7 @@ static void aggregate(struct machine_host *h, uint32_t aggregation,
 	const struct probe_aggregation *a =
 	    &probe_aggregations(h->program)[aggregation];
 	struct show show = {.program = h->program};
+	struct show_column column = {aggregation, 1};
 	struct show_row row = {.key = key, .key_len = len, .cells = aggregated};
 	FILE *null = fopen("/dev/null", "w");
 
@@ -84,7 +85,7 @@ static void aggregate(struct machine_host *h, uint32_t aggregation,
 	aggregate_update(a, aggregated, value, weight);
 	aggregate_merge(a, aggregated, aggregated);
 	assert(null != NULL &&
-	       show_row(&show, aggregation, &row, "", 1, null) == 0);
+	       show_row(&show, &column, 1, &row, "", null) == 0);
 	fclose(null);
 }
 

@@ -109,7 +109,8 @@ static void do_everything(FILE *nowhere)
 		ck_assert_int_eq(board_rows(w.b, i, &rows, &n, &err), 0);
 		show_sort(w.program, i, (struct show_order){0}, rows, n);
 		for (size_t k = 0; k < n; k++)
-			show_row(&show, i, &rows[k], "", 1, nowhere);
+			show_row(&show, &(struct show_column){i, 1}, 1,
+				 &rows[k], "", nowhere);
 		if (number(2))
 			ck_assert_int_eq(board_clear(w.b, i, &err), 0);
 		else

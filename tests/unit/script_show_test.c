@@ -176,7 +176,9 @@ static const char *row(const char *format, const uint64_t *key, uint32_t words,
 	    .key = (const uint8_t *)key, .key_len = 8 * words, .cells = cells};
 	FILE *f = fresh_stream();
 
-	ck_assert_int_eq(show_row(&show, 0, &r, format, normal, f), 0);
+	ck_assert_int_eq(
+	    show_row(&show, &(struct show_column){0, normal}, 1, &r, format, f),
+	    0);
 	fclose(f);
 	return said;
 }
