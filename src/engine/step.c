@@ -115,7 +115,7 @@ int step_caught(struct caught *c)
 	int64_t *g = c->uc->context.gregs;
 	enum step_kind kind = v->step_kind;
 	int trapped = (v->stepping & STEP_TRAP) != 0;
-	int done = c->info->signo == SIG_TRAP && c->info->code == CODE_TRACE;
+	int done = sig_is_step(c->info);
 
 	v->step_kind = STEP_NOT;
 	v->gs_base = c->gs;

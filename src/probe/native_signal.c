@@ -455,8 +455,7 @@ static struct native_go deliver(struct caught *c)
 
 static struct native_go caught_in_c(const struct caught *c)
 {
-	if (c->is_sync && c->sig == SIG_TRAP &&
-	    c->frame->info.code == CODE_TRACE)
+	if (c->is_sync && sig_is_step(&c->frame->info))
 		return done; /* the program steps over a probe */
 	if (c->is_sync)
 		return take_default(c); /* of ours, and not to be mended */
@@ -470,8 +469,7 @@ static bool is_half_step(const struct caught *c)
 	const struct trampoline *t;
 	unsigned offset;
 
-	if (!c->is_sync || c->sig != SIG_TRAP ||
-	    c->frame->info.code != CODE_TRACE)
+	if (!c->is_sync || !sig_is_step(&c->frame->info))
 		return false;
 	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end)
 		return true;

@@ -19,7 +19,7 @@ static void handler(int sig, siginfo_t *info, void *context)
 	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
 
 	(void)sig;
-	if (info->si_code == TRAP_TRACE) { /* behind it: arm again */
+	if (info->si_code != SI_KERNEL) { /* behind it: arm again */
 		steps++;
 		*at = 0xcc;
 		g[REG_EFL] &= ~0x100;

@@ -16,7 +16,7 @@ static void step(int sig, siginfo_t *info, void *context)
 	if (n < 64)
 		seen[n] = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
 	n++;
-	if (info->si_code != TRAP_TRACE)
+	if (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT)
 		SAME(info->si_code, TRAP_TRACE);
 }
 

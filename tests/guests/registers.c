@@ -160,7 +160,7 @@ static _Thread_local volatile int steps;
 static void on_step(int sig, siginfo_t *info, void *context)
 {
 	(void)sig, (void)context;
-	if (info->si_code != TRAP_TRACE)
+	if (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT)
 		complain("a SIGTRAP that is no step");
 	steps++;
 }

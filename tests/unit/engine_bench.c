@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum { PAGE = 4096, TF = 0x100, RF = 0x10000, TRACED = 2, HINT = 0x60000000 };
+enum { PAGE = 4096, TF = 0x100, RF = 0x10000, HINT = 0x60000000 };
 
 extern const uint8_t engine_leave[] __attribute__((visibility("hidden")));
 extern const uint8_t guest_copy_begin[] __attribute__((visibility("hidden")));
@@ -27,6 +27,13 @@ extern const uint8_t engine_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t step_enter_iret[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_end[] __attribute__((visibility("hidden")));
+
+/* As sig_is_step(). */
+static int is_step(int sig, const siginfo_t *info)
+{
+	return sig == SIGTRAP &&
+	       (info->si_code == CODE_TRACE || info->si_code == CODE_BRKPT);
+}
 
 uint64_t bench_random(uint64_t *seed)
 {
@@ -226,7 +233,7 @@ static void native_caught(int sig, const siginfo_t *info, mcontext_t *m)
 	int64_t g[GREG_MAX];
 
 	memcpy(g, m->gregs, sizeof g);
-	if (sig == SIGTRAP && info->si_code == TRACED) {
+	if (is_step(sig, info)) {
 		mend_pushed(g);
 		bench.last = (uint64_t)g[GREG_RIP];
 		if (run->n < BENCH_STEPS)
@@ -394,7 +401,9 @@ static void forget_frames(struct vcpu *v)
 /* The instruction that was stepped natively is done. */
 static void stepped(const siginfo_t *info, mcontext_t *m, int sig)
 {
-	struct sig_info si = {.signo = sig, .code = info->si_code};
+	/* Some virtual machines forget, now and then. */
+	struct sig_info si = {.signo = sig,
+			      .code = one_in(4) ? CODE_BRKPT : info->si_code};
 	struct sig_uc uc = {0};
 	struct caught c = {
 	    .v = bench.v, .info = &si, .uc = &uc, .gs = get_gs()};
@@ -497,7 +506,7 @@ static void outside_of_cache(mcontext_t *m)
 static void engine_caught(int sig, const siginfo_t *info, mcontext_t *m)
 {
 	uint64_t rip = (uint64_t)m->gregs[GREG_RIP];
-	int traced = sig == SIGTRAP && info->si_code == TRACED;
+	int traced = is_step(sig, info);
 	int64_t g[GREG_MAX];
 
 	memcpy(g, m->gregs, sizeof g);
