@@ -82,7 +82,7 @@ enum {
 	SITE_ADDR32 = 2,
 	SITE_GATHER = 8,  /* vcpu.gather says where */
 	SITE_SPILLED = 4, /* r10 and rcx */
-	SITE_ORDER = 16,  /* no load, but a ticket: vcpu.line */
+	SITE_ORDER = 16,  /* a ticket: vcpu.line; no load, unless .value */
 };
 struct site {
 	uint64_t pc;	 /* of the instruction */

@@ -73,7 +73,13 @@ label engine_check_back
 	jle 1f
 	sub %rax, %gs:VCPU_COUNT
 	movq $0, %gs:VCPU_BUDGET
-1:	load_spoiled
+1:	testl $0x44500, %gs:VCPU_RFLAGS
+	jnz 3f
+	load_status
+	load_spoiled_registers
+	load_rsp
+	jmp *%gs:VCPU_RESUME
+3:	load_spoiled
 	load_rsp
 	jmp *%gs:VCPU_RESUME
 label engine_check_end

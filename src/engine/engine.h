@@ -177,8 +177,6 @@ struct engine {
 	struct memory *memory;	      /* owned: all that follows is in it */
 	struct cache *cache;	      /* owned */
 	struct space *space;	      /* owned */
-	struct engine_lock lock; /* cache, space, translating; taken by fork */
-	struct engine_lock threads_lock;
 	struct vcpu *vcpus;	 /* owned: all slots ever made, free ones too */
 	struct vcpu *free_slots; /* of them: see thread.c */
 	uint64_t slot_hint;
@@ -206,6 +204,10 @@ struct engine {
 	struct wire_stay stay; /* hark knows where it is */
 	uint32_t adopted;  /* futex: dispositions are the engine's: join.c */
 	uint32_t attached; /* the program ran before the engine came */
+	/* Away from what all threads read all the time. */
+	struct engine_lock lock __attribute__((
+	    aligned(64))); /* cache, space, translating; taken by fork */
+	struct engine_lock threads_lock;
 };
 
 /* Broken invariant: one line on stderr, then SIGABRT by default. */

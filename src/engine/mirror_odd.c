@@ -101,16 +101,21 @@ void put_scatter(struct work *w)
 
 /* -- Locked instructions: on memory, their old value checked --------------- */
 
-/* Flags are dead, or saved (put_ticket). */
+/* Flags are dead, or saved (put_ticket). Whoever finds another value finds
+ * another ticket, too, as a rule: one visit to the engine sees to both. */
 static void check_old(struct work *w, struct x86_mem m, unsigned value)
 {
 	unsigned size = w->i->x.row->mem_size;
-	struct check c = {
-	    .m = m, .value = value, .size = size, .whole = size, .is_value = 1};
+	struct check c = {.m = m,
+			  .value = value,
+			  .size = size,
+			  .whole = size,
+			  .is_value = 1,
+			  .is_order = w->e->has_company != 0};
 
 	put_check(w, &c);
-	cold_on(w, &c);
 	put_ticket_check(w);
+	cold_on(w, &c);
 }
 
 static void put_locked_add(struct work *w, struct x86_mem m, enum way_lock how)

@@ -28,15 +28,23 @@ static void put_fs_base(struct work *w, unsigned reg)
 	emit_bytes(&w->hot, code, sizeof code);
 }
 
+/* A line of 64 bytes, the golden ratio, and the highest bits. */
+enum { LINE_BITS = 6, HASH_BITS = 12 };
+static const uint32_t golden = 0x9e3779b1;
+_Static_assert(1 << HASH_BITS == WIRE_ORDER_LINES, "mirror_order.c");
+
 /* reg = the line's number; spoils t. */
 static void put_hash(struct work *w, struct x86_mem m, unsigned reg, unsigned t)
 {
-	enum { LINE_BITS = 6, HASH_BITS = 12 };
-	const uint32_t golden = 0x9e3779b1;
 	int has_fs = m.seg == X86_FS;
 
-	_Static_assert(1 << HASH_BITS == WIRE_ORDER_LINES, "mirror_order.c");
 	m.seg = 0;
+	if (m.base == X86_RIP && !has_fs) {
+		uint32_t line = (uint32_t)((uint64_t)m.disp >> LINE_BITS);
+
+		emit_set(&w->hot, reg, line * golden >> (32 - HASH_BITS));
+		return;
+	}
 	if (m.base == X86_RIP)
 		emit_set(&w->hot, reg, (uint64_t)m.disp);
 	else
@@ -54,7 +62,6 @@ static void put_hash(struct work *w, struct x86_mem m, unsigned reg, unsigned t)
 /* reg is the line's number. */
 static void put_draw(struct work *w, unsigned reg, unsigned t)
 {
-	enum { LINE_BITS = 6 };
 	struct x86_mem next =
 	    x86_mem_index(X86_NOREG, reg, 3, VCPU_GS_AT(SLOT_ORDER));
 

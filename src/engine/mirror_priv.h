@@ -46,7 +46,7 @@ struct check {
 	int flags_live;
 	int is_gather; /* .m is not all of it */
 	int is_value;  /* memory has moved on: the register is logged */
-	int is_order;  /* not memory, but the ticket */
+	int is_order;  /* the ticket, too; without is_value: it alone */
 	uint8_t *cold; /* where it goes on */
 	uint32_t site;
 	uint8_t r10_spilled; /* and rcx */

@@ -97,13 +97,13 @@ static void put_key(struct vcpu *v)
 	uint8_t *at;
 
 	get_state(v, &key.state);
-	at = put_begin(v->engine, &t->ring, WIRE_REC_KEY,
+	at = put_begin(v->engine, &t->pen, WIRE_REC_KEY,
 		       v->flags_dead ? WIRE_KEY_NO_FLAGS : 0,
 		       (uint32_t)sizeof key + len);
 	if (!at)
 		return;
 	at = put_bytes(at, &key, sizeof key);
-	put_end(&t->ring, put_bytes(at, t->xstate, len));
+	put_end(&t->pen, put_bytes(at, t->xstate, len));
 	t->last_count = t->key_count = key.count;
 	t->last_pc = key.state.pc;
 	t->last_tsc = key.tsc;
@@ -127,11 +127,11 @@ static void put_start(struct vcpu *v)
 	uint8_t *at;
 
 	t->born = 0;
-	t->ring = put_open(v->engine, v->tid);
-	at = put_begin(v->engine, &t->ring, WIRE_REC_START, 0, sizeof start);
+	t->pen = put_open(v->engine, v->tid);
+	at = put_begin(v->engine, &t->pen, WIRE_REC_START, 0, sizeof start);
 	if (!at)
 		return;
-	put_end(&t->ring, put_bytes(at, &start, sizeof start));
+	put_end(&t->pen, put_bytes(at, &start, sizeof start));
 	v->epoch = p->changed;
 	put_key(v);
 	order_kernel_told(v, v->pc);
@@ -159,14 +159,14 @@ static void put_epoch(struct vcpu *v)
 	struct tape *t = v->tape;
 	uint64_t epoch =
 	    __atomic_load_n(&v->engine->tapes->serial, __ATOMIC_ACQUIRE);
-	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_EPOCH, 0,
+	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_EPOCH, 0,
 				POSITION_MAX + VARINT_MAX);
 
 	v->epoch = epoch;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), v->pc);
-	put_end(&t->ring, put_varint(at, epoch));
+	put_end(&t->pen, put_varint(at, epoch));
 }
 
 static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
@@ -181,13 +181,13 @@ static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
 	get_state(v, &state);
 	if (why & WIRE_STATE_SIGNAL)
 		order_kernel_told(v, pc);
-	at = put_begin(v->engine, &t->ring, WIRE_REC_STATE, why,
+	at = put_begin(v->engine, &t->pen, WIRE_REC_STATE, why,
 		       POSITION_MAX + (uint32_t)sizeof state + info + len);
 	if (at) {
 		at = put_position(t, at, count, pc);
 		at = put_bytes(at, &state, sizeof state);
 		at = put_bytes(at, t->info, info);
-		put_end(&t->ring, put_bytes(at, t->xstate, len));
+		put_end(&t->pen, put_bytes(at, t->xstate, len));
 	}
 	v->budget--; /* N3 */
 }
@@ -212,31 +212,48 @@ static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
 			const uint64_t *words)
 {
 	struct tape *t = v->tape;
-	uint32_t number = index / WIRE_GRANULE;
-	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_GRANULE, 0,
+	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_GRANULE, 0,
 				POSITION_MAX + 4 + WIRE_GRANULE);
 
 	t->misses++;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_bytes(at, &number, sizeof number);
-	put_end(&t->ring, put_bytes(at, words, WIRE_GRANULE));
+	at = put_word(at, index / WIRE_GRANULE);
+	__builtin_memcpy(at, words, WIRE_GRANULE);
+	put_end(&t->pen, at + WIRE_GRANULE);
 }
 
 static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
 		    const void *bytes, uint32_t len)
 {
 	struct tape *t = v->tape;
-	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_BYTES, 0,
+	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES, 0,
 				POSITION_MAX + 4 + len);
 
 	t->misses += 1 + len / WIRE_GRANULE;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_bytes(at, &index, sizeof index);
-	put_end(&t->ring, put_bytes(at, bytes, len));
+	at = put_word(at, index);
+	put_end(&t->pen, put_bytes(at, bytes, len));
+}
+
+/* At most 8 bytes, out of a register. */
+static void put_value(struct vcpu *v, uint64_t pc, uint32_t index,
+		      uint64_t value, uint32_t len)
+{
+	struct tape *t = v->tape;
+	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES, 0,
+				POSITION_MAX + 4 + sizeof value);
+
+	t->misses++;
+	if (!at)
+		return;
+	at = put_position(t, at, vcpu_count(v), pc);
+	at = put_word(at, index);
+	__builtin_memcpy(at, &value, sizeof value);
+	put_end(&t->pen, at + len);
 }
 
 /* Memory as it is now, from an address on; what the shadow has of it, too. */
@@ -318,7 +335,7 @@ void tape_result(struct vcpu *v)
 
 	if (len == 0)
 		engine_die("an instruction is gone");
-	at = put_begin(v->engine, &t->ring, WIRE_REC_RESULT, len,
+	at = put_begin(v->engine, &t->pen, WIRE_REC_RESULT, len,
 		       POSITION_MAX + 2 + 8 + 16 * 8);
 	if (at) {
 		at = put_position(t, at, vcpu_count(v), v->pc);
@@ -327,7 +344,7 @@ void tape_result(struct vcpu *v)
 		for (unsigned i = 0; i < 16; i++)
 			if (set >> i & 1)
 				at = put_bytes(at, &v->gpr[i], 8);
-		put_end(&t->ring, at);
+		put_end(&t->pen, at);
 	}
 	v->pc += len;
 }
@@ -390,7 +407,7 @@ void tape_call(struct vcpu *v, int64_t answer)
 		return; /* in the child of a fork: it begins behind it */
 	if (t->pending & IS_PENDING)
 		tape_ready(v);
-	at = put_begin(v->engine, &t->ring, WIRE_REC_CALL, 0,
+	at = put_begin(v->engine, &t->pen, WIRE_REC_CALL, 0,
 		       POSITION_MAX + 3 * VARINT_MAX);
 	if (!at)
 		return;
@@ -399,7 +416,7 @@ void tape_call(struct vcpu *v, int64_t answer)
 	at = put_zigzag(at, answer);
 	at = put_varint(at, now - t->last_tsc);
 	t->last_tsc = now;
-	put_end(&t->ring, at);
+	put_end(&t->pen, at);
 	order_kernel(v, v->pc + SYSCALL);
 	code_call(v, nr, answer);
 	name_call(v, nr, answer);
@@ -453,7 +470,7 @@ static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
 				if (is_known(shadow))
 					order_seen(v, pc);
 				put_granule(v, pc, index, now);
-				memcpy(shadow, now, sizeof now);
+				__builtin_memcpy(shadow, now, sizeof now);
 			}
 		} else if (refill_part(v, pc, memory, index, here) < 0) {
 			return -1;
@@ -541,6 +558,18 @@ static void undo_site(struct vcpu *v, const struct site *s)
 	v->exit_reason = EXIT_STEP; /* it faults, probably */
 }
 
+static void store_value(uint8_t *to, uint64_t value, uint32_t len)
+{
+	uint32_t low = (uint32_t)value;
+
+	if (len == sizeof value)
+		__builtin_memcpy(to, &value, sizeof value);
+	else if (len == sizeof low)
+		__builtin_memcpy(to, &low, sizeof low);
+	else
+		memcpy(to, &value, len);
+}
+
 int tape_miss(struct vcpu *v)
 {
 	const struct site *s = cache_site(v->engine->cache, v->exit_arg);
@@ -550,17 +579,16 @@ int tape_miss(struct vcpu *v)
 	v->resume = s->resume;
 	if (v->held && v->budget > 0)
 		vcpu_set_budget(v, 0);
-	if (s->flags & SITE_ORDER) {
-		order_drawn(v, s->pc);
-		return 0;
-	}
 	if (s->value != X86_NOREG) {
 		uint64_t value = v->gpr[s->value];
 
-		put_raw(v, s->pc, index, &value, s->size);
-		memcpy(shadow_at(v, address), &value, s->size);
-		return 0;
+		put_value(v, s->pc, index, value, s->size);
+		store_value(shadow_at(v, address), value, s->size);
 	}
+	if (s->flags & SITE_ORDER)
+		order_drawn(v, s->pc);
+	if (s->value != X86_NOREG || s->flags & SITE_ORDER)
+		return 0;
 	if (s->flags & SITE_GATHER) {
 		if (gather(v, s) == 0)
 			return 0;
@@ -615,7 +643,7 @@ void tape_end(struct vcpu *v, unsigned why, const void *info, const void *fp,
 	get_state(v, &state);
 	if (!t->born) {
 		order_end(v);
-		at = put_begin(v->engine, &t->ring, WIRE_REC_END, why,
+		at = put_begin(v->engine, &t->pen, WIRE_REC_END, why,
 			       POSITION_MAX + (uint32_t)sizeof state +
 				   info_len + len);
 	}
@@ -623,16 +651,14 @@ void tape_end(struct vcpu *v, unsigned why, const void *info, const void *fp,
 		at = put_position(t, at, vcpu_count(v), v->pc);
 		at = put_bytes(at, &state, sizeof state);
 		at = put_bytes(at, t->info, info_len);
-		put_end(&t->ring, put_bytes(at, t->xstate, len));
+		put_end(&t->pen, put_bytes(at, t->xstate, len));
 	}
-	put_close(v->engine, &t->ring);
-	t->ring.ring = 0;
+	put_close(v->engine, &t->pen);
 	clear_shadow(v);
 }
 
 void tape_gone(struct vcpu *v)
 {
-	put_close(v->engine, &v->tape->ring);
-	v->tape->ring.ring = 0;
+	put_close(v->engine, &v->tape->pen);
 	clear_shadow(v);
 }

@@ -76,14 +76,14 @@ static void put_code(struct engine *e, uint64_t address, const uint8_t *bytes,
 {
 	struct tapes *p = e->tapes;
 	uint8_t *at =
-	    put_begin(e, &p->ring, WIRE_REC_CODE, 0, VARINT_MAX + 8 + len);
+	    put_begin(e, &p->pen, WIRE_REC_CODE, 0, VARINT_MAX + 8 + len);
 
 	__atomic_store_n(&p->serial, p->serial + 1, __ATOMIC_RELEASE);
 	if (!at)
 		return;
 	at = put_varint(at, p->serial);
 	at = put_bytes(at, &address, sizeof address);
-	put_end(&p->ring, put_bytes(at, bytes, len));
+	put_end(&p->pen, put_bytes(at, bytes, len));
 }
 
 /* Is this byte known? Makes it so. *changed: it was another. */
@@ -207,11 +207,11 @@ void tape_map(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
 	map.mtime_ns = st.mtime * 1000000000 + st.mtime_ns;
 	engine_lock(&e->lock);
 	map.serial = p->serial;
-	at = put_begin(e, &p->ring, WIRE_REC_MAP, 0,
+	at = put_begin(e, &p->pen, WIRE_REC_MAP, 0,
 		       (uint32_t)sizeof map + path_len);
 	if (at) {
 		at = put_bytes(at, &map, sizeof map);
-		put_end(&p->ring, put_bytes(at, path, path_len));
+		put_end(&p->pen, put_bytes(at, path, path_len));
 	}
 	engine_unlock(&e->lock);
 }
@@ -229,9 +229,9 @@ static void put_unmap(struct vcpu *v, uint8_t info, uint64_t start,
 	uint8_t *at;
 
 	engine_lock(&e->lock);
-	at = put_begin(e, &p->ring, WIRE_REC_UNMAP, info, sizeof range);
+	at = put_begin(e, &p->pen, WIRE_REC_UNMAP, info, sizeof range);
 	if (at)
-		put_end(&p->ring, put_bytes(at, &range, sizeof range));
+		put_end(&p->pen, put_bytes(at, &range, sizeof range));
 	engine_unlock(&e->lock);
 }
 
@@ -256,9 +256,9 @@ static void map_memory(struct vcpu *v, uint64_t start, uint64_t end,
 
 	engine_lock(&e->lock);
 	map.serial = p->serial;
-	at = put_begin(e, &p->ring, WIRE_REC_MAP, 0, sizeof map);
+	at = put_begin(e, &p->pen, WIRE_REC_MAP, 0, sizeof map);
 	if (at)
-		put_end(&p->ring, put_bytes(at, &map, sizeof map));
+		put_end(&p->pen, put_bytes(at, &map, sizeof map));
 	engine_unlock(&e->lock);
 }
 
@@ -350,10 +350,10 @@ static void put_process(struct engine *e, uint32_t parent)
 	p->process = process.process =
 	    __atomic_add_fetch(&p->recording->n_processes, 1, __ATOMIC_SEQ_CST);
 	p->n_threads = 0;
-	p->ring = put_open(e, process.pid);
-	at = put_begin(e, &p->ring, WIRE_REC_PROCESS, 0, sizeof process);
+	p->pen = put_open(e, process.pid);
+	at = put_begin(e, &p->pen, WIRE_REC_PROCESS, 0, sizeof process);
 	if (at)
-		put_end(&p->ring, put_bytes(at, &process, sizeof process));
+		put_end(&p->pen, put_bytes(at, &process, sizeof process));
 }
 
 static void find_xstate(struct tapes *p)

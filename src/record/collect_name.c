@@ -19,9 +19,9 @@ static void put_name(struct vcpu *v, const struct wire_rec_name *name)
 	uint8_t *at;
 
 	engine_lock(&e->lock);
-	at = put_begin(e, &p->ring, WIRE_REC_NAME, 0, sizeof *name);
+	at = put_begin(e, &p->pen, WIRE_REC_NAME, 0, sizeof *name);
 	if (at)
-		put_end(&p->ring, put_bytes(at, name, sizeof *name));
+		put_end(&p->pen, put_bytes(at, name, sizeof *name));
 	engine_unlock(&e->lock);
 }
 

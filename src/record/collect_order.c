@@ -60,7 +60,7 @@ static void tell(struct vcpu *v, uint64_t pc, unsigned line, uint64_t ticket,
 		 uint64_t overtaken, uint64_t now)
 {
 	struct tape *t = v->tape;
-	uint8_t *at = put_begin(v->engine, &t->ring, WIRE_REC_ORDER, 0,
+	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_ORDER, 0,
 				POSITION_MAX + 4 * VARINT_MAX);
 
 	if (!at)
@@ -71,7 +71,7 @@ static void tell(struct vcpu *v, uint64_t pc, unsigned line, uint64_t ticket,
 	at = put_varint(at, overtaken);
 	at = put_varint(at, now - t->last_tsc);
 	t->last_tsc = now;
-	put_end(&t->ring, at);
+	put_end(&t->pen, at);
 }
 
 static uint64_t draw(const struct vcpu *v)
@@ -123,11 +123,14 @@ void order_drawn(struct vcpu *v, uint64_t pc)
 	unsigned line = (unsigned)((v->line - v->lines) / LINE);
 	uint64_t now, time;
 
-	if (!v->engine->has_company || *counter(v, line) == v->after)
+	if (!v->engine->has_company)
 		return;
-	/* Whoever draws after this look has a later time. */
+	/* Whoever draws after the look has a later time. One look only: the
+	 * line may be the other's by then, and is far away. */
 	time = clock();
 	now = __atomic_load_n(counter(v, line), __ATOMIC_SEQ_CST);
+	if (now == v->after)
+		return;
 	tell(v, pc, line, v->ticket, now - v->ticket - 1, time);
 	*next_of(v, line) = v->ticket + 1;
 }

@@ -16,9 +16,15 @@
 
 enum { TAPE_XSAVE = 11776 }; /* with AMX */
 
+/* What writes to a ring. */
+struct pen {
+	struct ring_view view;	  /* .ring NULL: nothing is written */
+	struct wire_chunk *chunk; /* that is open; NULL: not known */
+};
+
 /* One thread's, in its slot. */
 struct tape {
-	struct ring_view ring;	      /* .ring NULL: nothing is written */
+	struct pen pen;
 	uint64_t last_count, last_pc; /* of the last position written */
 	uint32_t thread;	      /* its number */
 	uint32_t born; /* enum wire_start + 1: START is to be written */
@@ -39,7 +45,7 @@ enum { IS_PENDING = 1 << 16 };
 
 /* One process's. */
 struct tapes {
-	struct ring_view ring; /* code and mappings; under engine.lock */
+	struct pen pen; /* code and mappings; under engine.lock */
 	struct wire_recording *recording; /* borrowed: in the channel */
 	uint32_t process;		  /* its number */
 	uint32_t pid;
@@ -61,20 +67,84 @@ struct tapes {
 
 /* -- collect_put.c -- */
 
-/* Takes a ring for a stream; .ring NULL if there is none. */
-struct ring_view put_open(struct engine *e, uint32_t tid);
-void put_close(struct engine *e, const struct ring_view *ring);
-/* Room for a record of len bytes behind its head; NULL: it is over. */
-uint8_t *put_begin(struct engine *e, const struct ring_view *ring,
-		   enum wire_record_type type, unsigned info, uint32_t len);
-/* It is written: up to end. */
-void put_end(const struct ring_view *ring, const uint8_t *end);
+/* Takes a ring for a stream; .view.ring NULL if there is none. */
+struct pen put_open(struct engine *e, uint32_t tid);
+/* Whatever is put from now on is lost. */
+void put_close(struct engine *e, struct pen *p);
+/* Room for len bytes, wherever it comes from; NULL: it is over. */
+uint8_t *put_reserve(struct engine *e, struct pen *p, uint32_t len);
 
-uint8_t *put_varint(uint8_t *to, uint64_t value);
-uint8_t *put_zigzag(uint8_t *to, int64_t value);
+/* A thread that meets another one in its memory writes two records under the
+ * program's own lock, and everyone waits for that. So what is put together here
+ * is inline, and a chunk that has room is not looked for again. */
+
+/* Room for a record of len bytes behind its head; NULL: it is over. */
+static inline uint8_t *put_begin(struct engine *e, struct pen *p,
+				 enum wire_record_type type, unsigned info,
+				 uint32_t len)
+{
+	struct wire_rec head = {.type = (uint8_t)type, .info = (uint8_t)info};
+	struct wire_chunk *c = p->chunk;
+	uint32_t whole = (uint32_t)sizeof head + len;
+	uint8_t *at;
+
+	if (c && !e->tapes->over && whole <= ring_room(&p->view) &&
+	    c->committed <= ring_room(&p->view) - whole)
+		at = (uint8_t *)(c + 1) + c->committed;
+	else
+		at = put_reserve(e, p, whole);
+	if (!at)
+		return 0;
+	__builtin_memcpy(at, &head, sizeof head);
+	return at + sizeof head;
+}
+
+/* It is written: up to end. */
+static inline void put_end(const struct pen *p, const uint8_t *end)
+{
+	struct wire_chunk *c = p->chunk;
+	uint8_t *start = (uint8_t *)(c + 1) + c->committed;
+	uint32_t len = (uint32_t)(end - start);
+	uint16_t body = (uint16_t)(len - sizeof(struct wire_rec));
+
+	__builtin_memcpy(start + offsetof(struct wire_rec, len), &body,
+			 sizeof body);
+	ring_commit_to(c, len);
+}
+
+static inline uint8_t *put_varint(uint8_t *to, uint64_t value)
+{
+	while (value >= 0x80) {
+		*to++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*to++ = (uint8_t)value;
+	return to;
+}
+
+static inline uint8_t *put_zigzag(uint8_t *to, int64_t value)
+{
+	return put_varint(to, (uint64_t)value << 1 ^ -(uint64_t)(value < 0));
+}
+
+static inline uint8_t *put_word(uint8_t *to, uint32_t value)
+{
+	__builtin_memcpy(to, &value, sizeof value);
+	return to + sizeof value;
+}
+
 uint8_t *put_bytes(uint8_t *to, const void *from, uint32_t len);
+
 enum { POSITION_MAX = 20, VARINT_MAX = 10 };
-uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count, uint64_t pc);
+static inline uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count,
+				    uint64_t pc)
+{
+	to = put_varint(to, count - t->last_count);
+	to = put_zigzag(to, (int64_t)(pc - t->last_pc));
+	t->last_count = count;
+	t->last_pc = pc;
+	return to;
+}
 
 uint64_t put_now_ns(void);
 

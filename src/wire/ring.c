@@ -50,11 +50,14 @@ void *ring_reserve(const struct ring_view *v, uint32_t len)
 	return (uint8_t *)(c + 1) + c->committed;
 }
 
+struct wire_chunk *ring_chunk(const struct ring_view *v)
+{
+	return chunk_at(v, v->ring->head);
+}
+
 void ring_commit(const struct ring_view *v, uint32_t len)
 {
-	struct wire_chunk *c = chunk_at(v, v->ring->head);
-
-	STORE(&c->committed, c->committed + len);
+	ring_commit_to(ring_chunk(v), len);
 }
 
 void ring_lose(const struct ring_view *v, uint64_t bytes)

@@ -76,6 +76,13 @@ void ring_open(const struct ring_view *v, uint32_t tid);
 void *ring_reserve(const struct ring_view *v, uint32_t len);
 /* The len bytes at the last ring_reserve are written: hand them over. */
 void ring_commit(const struct ring_view *v, uint32_t len);
+/* The chunk that is open, as long as no ring_reserve opens another; and the
+ * same for who has it at hand. */
+struct wire_chunk *ring_chunk(const struct ring_view *v);
+static inline void ring_commit_to(struct wire_chunk *c, uint32_t len)
+{
+	__atomic_store_n(&c->committed, c->committed + len, __ATOMIC_RELEASE);
+}
 void ring_lose(const struct ring_view *v, uint64_t bytes);
 void ring_close(const struct ring_view *v);
 

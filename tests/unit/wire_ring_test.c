@@ -199,6 +199,28 @@ START_TEST(ring_loses_and_invents_nothing_between_two_threads)
 }
 END_TEST
 
+/* Who keeps the open chunk at hand needs no division to find it. */
+START_TEST(ring_chunk_is_where_the_next_bytes_go)
+{
+	struct ring_reader r;
+	char got[N * SIZE];
+
+	ring_open(&view, 1);
+	ring_reader_init(&r, &view);
+	for (unsigned i = 0; i < 3 * N; i++) {
+		uint8_t *at = ring_reserve(&view, ROOM - 1);
+		struct wire_chunk *c = ring_chunk(&view);
+
+		ck_assert_ptr_eq(at, c + 1);
+		memset(at, 'a' + (int)i, ROOM - 1);
+		ring_commit_to(c, ROOM - 1);
+		ck_assert_uint_eq(take_all(&r, got), ROOM - 1);
+		ck_assert_int_eq(got[0], 'a' + (int)i);
+		ck_assert_int_eq(got[ROOM - 2], 'a' + (int)i);
+	}
+}
+END_TEST
+
 Suite *wire_ring_suite(void)
 {
 	Suite *s = suite_create("wire_ring");
@@ -211,6 +233,7 @@ Suite *wire_ring_suite(void)
 	tcase_add_test(t,
 		       ring_reader_follows_a_chunk_published_after_it_was_read);
 	tcase_add_test(t, ring_damage_is_an_error_not_a_wild_read);
+	tcase_add_test(t, ring_chunk_is_where_the_next_bytes_go);
 	tcase_add_test(t, ring_loses_and_invents_nothing_between_two_threads);
 	suite_add_tcase(s, t);
 	return s;
