@@ -9,6 +9,7 @@
  *	movups x, [m]	the same by words; then movups x, sh[m]
  *	mov [m], r	mov [m], r; mov sh[m], r
  *	op [m], r	mov t, [m]; (check); op t, r; mov [m], t; mov sh[m], t
+ *	rol [m], n	mov t, [m]; (check); rol [m], n; rol sh[m], n
  *
  * Cold code tells the engine (record/collect.c), which logs the granule and
  * corrects the shadow; then the value is taken from there. Operands of the
@@ -136,6 +137,11 @@ static void put_update(struct work *w, struct x86_mem m)
 		w->flags_saved = 1;
 		point_borrowed(w);
 		w->flags_saved = 0;
+	}
+	if (way_differs_in_register(x)) {
+		put_copy(w);
+		put_shadowed(w);
+		return;
 	}
 	if (x86_put_register(&w->hot, w->g->bytes + w->i->off, x, t) == 0) {
 		emit_mr(&w->hot, EMIT_MOV, size, m, t);

@@ -83,6 +83,12 @@ int way_takes_register(const struct x86_insn *i)
 	return is_legacy(i, P_0F) && takes_two_bytes(i);
 }
 
+int way_differs_in_register(const struct x86_insn *i)
+{
+	return is_legacy(i, 0) && (i->opcode == 0xc0 || i->opcode == 0xc1) &&
+	       group(i) < 2; /* rol, ror */
+}
+
 static enum way_lock lock_in_group(const uint8_t *code,
 				   const struct x86_insn *i)
 {

@@ -43,6 +43,9 @@ uint64_t ways_address(const struct x86_insn *insn, const struct vcpu *v);
 
 /* Can a general register stand for its memory operand? */
 int way_takes_register(const struct x86_insn *insn);
+/* Does it leave other flags then? By an immediate, Intel's processors (Golden
+ * Cove) rotate registers without touching OF, but memory not. */
+int way_differs_in_register(const struct x86_insn *insn);
 
 /* WAY_LOCKED: what it does. */
 enum way_lock {
