@@ -502,11 +502,6 @@ uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX])
 
 /* -- What is counted ------------------------------------------------------- */
 
-void replay_limit(struct replay *r, uint64_t counts)
-{
-	r->limit = counts;
-}
-
 void replay_count_instructions(struct replay *r, int on)
 {
 	uint32_t flags = on ? WIRE_RUN_COUNT : 0;

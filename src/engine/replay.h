@@ -63,7 +63,6 @@ enum replay_stop {
 	REPLAY_CODE,   /* no code is known there, or none that is code */
 	REPLAY_FAULT,  /* the CPU refused the instruction (it divides by zero,
 			* say): the log should have stopped here */
-	REPLAY_TIME,   /* the limit was reached */
 	REPLAY_BREAK,  /* at one of the observer's stops */
 	REPLAY_WATCH,  /* pc touches one of the observer's windows, perhaps */
 	REPLAY_LACKS,  /* this CPU does not have the instruction */
@@ -103,8 +102,6 @@ void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store);
 /* It is not what the shadow says any more, and nobody knows what. */
 void replay_forget(struct replay *r, uint32_t index, uint64_t len);
 
-/* Also stops (REPLAY_TIME) after about this many counts; 0: never. */
-void replay_limit(struct replay *r, uint64_t counts);
 /* Instructions executed since the last call of this, if counted. */
 void replay_count_instructions(struct replay *r, int on);
 uint64_t replay_instructions(struct replay *r);

@@ -14,8 +14,7 @@ static uint64_t entry_for(struct replay *r, const struct replay_fill *f,
 	uint64_t stop = now == f->count ? f->pc : 0;
 	const struct near *n = near_at(r, r->v->pc, stop);
 
-	if (now > f->count || !near_is(r, n, r->v->pc, stop) ||
-	    (r->limit != 0 && f->count - now > r->limit))
+	if (now > f->count || !near_is(r, n, r->v->pc, stop))
 		return 0;
 	return cache_block(r->e->cache, n->number)->plain;
 }

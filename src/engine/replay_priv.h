@@ -32,7 +32,6 @@ struct replay {
 	struct vcpu *v;	     /* owned */
 	uint8_t *slot;	     /* owned: with the shadow behind it */
 	uint64_t mask;	     /* of components that this machine has */
-	uint64_t limit;	     /* counts; 0: none */
 	uint64_t counted;    /* instructions that were done here */
 	struct near *nears;  /* owned */
 	struct near *starts; /* owned */

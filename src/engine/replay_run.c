@@ -171,12 +171,10 @@ static int leave(struct replay *r, int near)
 }
 
 /* How many counts until somebody wants to look. */
-static int64_t distance(const struct replay *r, uint64_t now, uint64_t count)
+static int64_t distance(uint64_t now, uint64_t count)
 {
 	uint64_t more = count - now;
 
-	if (r->limit != 0 && r->limit < more)
-		more = r->limit;
 	return more > 0 ? (int64_t)(more - 1) : 0;
 }
 
@@ -212,7 +210,7 @@ static int cross(struct replay *r, uint64_t now, uint64_t count, uint64_t pc)
 	}
 	if (number == 0)
 		return 0;
-	vcpu_set_budget(v, distance(r, now, count));
+	vcpu_set_budget(v, distance(now, count));
 	v->enter = cache_block(r->e->cache, number)->plain;
 	replay_enter(v, r->mask);
 	return 1;
@@ -263,8 +261,6 @@ static enum replay_stop run(struct replay *r, uint64_t count, uint64_t pc)
 				return REPLAY_THERE;
 			if (now > count)
 				return REPLAY_PAST;
-			if (r->limit != 0 && now - begun >= r->limit)
-				return REPLAY_TIME;
 			if (!cross(r, now, count, pc))
 				return REPLAY_CODE;
 		}

@@ -102,7 +102,6 @@ static const char *const stops[] = {
     [REPLAY_STATE] = "meets an instruction that it cannot execute",
     [REPLAY_CODE] = "meets no code",
     [REPLAY_FAULT] = "faults",
-    [REPLAY_TIME] = "takes too long",
 };
 
 static int not_reached(const struct segment *s, const struct record_event *e,
