@@ -208,8 +208,14 @@ struct search {
 };
 
 /* The nth value that a byte may have, or -1. The highest byte is signed:
- * 0, -1, 1, -2, ... is nearest first. */
-static int value_of(const struct room_want *w, unsigned byte, unsigned nth)
+ * 0, -1, 1, -2, ... is nearest first.
+ *
+ * Processors tell branches apart by few bits of their addresses (Intel's by
+ * the lowest 24): code that lies a multiple of 16 MiB from the jump to it is
+ * taken for the jump's own surroundings, with their returns, at every hit. So
+ * where the distance is that long, its third byte begins in the middle. */
+static int value_of(const struct room_want *w, unsigned byte, unsigned nth,
+		    uint32_t above)
 {
 	switch (w->kind[byte]) {
 	case ROOM_FIXED:
@@ -219,6 +225,8 @@ static int value_of(const struct room_want *w, unsigned byte, unsigned nth)
 	default:
 		if (nth > 255)
 			return -1;
+		if (byte == 2 && above != 0)
+			return (int)(nth ^ 0x40);
 		if (byte < 3)
 			return (int)nth;
 		return nth & 1 ? (int)(255 - nth / 2) : (int)(nth / 2);
@@ -241,7 +249,7 @@ static bool choose(struct search *s)
 	uint32_t rel[5] = {0};
 
 	while (byte < 4) {
-		int value = value_of(s->w, byte, nth[byte]++);
+		int value = value_of(s->w, byte, nth[byte]++, rel[byte + 1]);
 		uint64_t lo;
 
 		if (value < 0) {

@@ -287,6 +287,42 @@ START_TEST(gaps_keep_a_distance_from_what_grows)
 }
 END_TEST
 
+/* Branches whose addresses have the lowest 24 bits in common are one branch
+ * for some processors: code that is jumped to from 16 MiB away, or a multiple
+ * of it, must not look like what surrounds the jump. */
+static bool looks_alike(uint64_t a, uint64_t b)
+{
+	uint64_t apart = (a - b) & 0xffffff;
+
+	return apart < 4096 || apart > (1 << 24) - 4096;
+}
+
+START_TEST(code_does_not_look_like_what_jumps_to_it)
+{
+	/* The instruction behind starts at the jump's byte 1, 2, 3 or 4. */
+	for (unsigned traps = 1; traps < 16; traps++) {
+		struct room_want w = {.next = 0x555555555475, .len = 768};
+		struct hark_err err;
+		struct room *r;
+		uint64_t at = 0;
+
+		for (unsigned k = 0; k < 4; k++)
+			w.kind[k] = traps >> k & 1 ? ROOM_TRAP : ROOM_ANY;
+		ck_assert_int_eq(0, room_new(&r, &err));
+		ck_assert_int_eq(
+		    0, room_add(r, 0x555000000000, 0x555555000000, &err));
+		ck_assert_int_eq(
+		    0, room_add(r, 0x555557000000, 0x555600000000, &err));
+		for (unsigned n = 0; n < 20; n++) {
+			ck_assert(room_take(r, &w, &at, &err));
+			ck_assert_msg(!looks_alike(at, w.next), "traps %x: %lx",
+				      traps, (unsigned long)(at - w.next));
+		}
+		room_free(r);
+	}
+}
+END_TEST
+
 /* -- Real libraries -- */
 
 static double share_of(struct modules *m, const char *what)
@@ -341,6 +377,7 @@ Suite *probe_names_suite(void)
 	tcase_add_test(t, beyond_a_jump_table_nothing_is_believed);
 	tcase_add_test(t, returns_and_jumps_away_are_ends);
 	tcase_add_test(t, gaps_keep_a_distance_from_what_grows);
+	tcase_add_test(t, code_does_not_look_like_what_jumps_to_it);
 	tcase_add_test(t, nearly_all_of_a_library_takes_a_jump);
 	suite_add_tcase(s, t);
 	return s;
