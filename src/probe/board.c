@@ -103,7 +103,7 @@ void board_close(struct board *b)
 		return;
 	for (uint32_t i = 0;
 	     b->readers != NULL && i <= b->plan.geometry.max_threads; i++)
-		free(b->readers[i].queue);
+		board_reader_free(&b->readers[i]);
 	for (uint32_t i = 0;
 	     b->aggregations != NULL && i < b->program->aggregations.n; i++)
 		board_aggregation_free(&b->aggregations[i]);

@@ -21,7 +21,7 @@ void board_close(struct board *b);
 
 /* hark's own, for collect_run(); not on the board. */
 struct collect_area *board_area(struct board *b);
-/* Sleeps until a ring is half full, or that long. */
+/* Sleeps until a ring has much in it, or that long. */
 void board_wait(struct board *b, uint64_t timeout_ns);
 /* Has a thread changed the loader's list of libraries? It waits until hark says
  * that it has seen to *asked; with a word that hark is there again. */

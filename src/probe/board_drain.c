@@ -1,8 +1,10 @@
 /* probe/board_drain.c - records of all threads, by time.
  *
  * Each ring is emptied into a queue of hark's own at once, so that its thread
- * goes on; then the queues are merged. The records of one ring stay in their
- * order, whatever their times say. */
+ * goes on, in memory that it has touched already; then the queues are merged.
+ * Whoever rings the bell meanwhile is not kept waiting: hark takes long to show
+ * a record, and a thread little to write one. The records of one ring stay in
+ * their order, whatever their times say. */
 #include "probe/board_priv.h"
 
 #include <errno.h>
@@ -22,24 +24,43 @@ static void break_off(struct board *b, struct board_reader *r)
 	b->n_damaged++;
 }
 
-static int queue_room(struct board_reader *r, size_t more, struct hark_err *err)
+static struct board_block *new_block(size_t len, struct hark_err *err)
 {
-	uint8_t *grown;
+	struct board_block *block = malloc(sizeof *block + len);
 
-	if (r->from > 0) {
-		memmove(r->queue, r->queue + r->from, r->len - r->from);
-		r->len -= r->from;
-		r->from = 0;
+	if (block == NULL) {
+		err_set(err, HARK_ENOMEM, ENOMEM, "no memory for records");
+		return NULL;
 	}
-	if (more <= r->room - r->len)
-		return 0;
-	grown = realloc(r->queue, r->len + more);
-	if (grown == NULL)
-		return err_set(err, HARK_ENOMEM, ENOMEM,
-			       "no memory for records");
-	r->queue = grown;
-	r->room = r->len + more;
-	return 0;
+	block->next = NULL;
+	block->len = len;
+	return block;
+}
+
+static void append(struct board_reader *r, struct board_block *block)
+{
+	if (r->first == NULL)
+		r->first = block;
+	else
+		r->last->next = block;
+	r->last = block;
+	r->queued += block->len;
+}
+
+static void drop_first(struct board_reader *r)
+{
+	struct board_block *gone = r->first;
+
+	r->first = gone->next;
+	r->from = 0;
+	r->queued -= gone->len;
+	free(gone);
+}
+
+void board_reader_free(struct board_reader *r)
+{
+	while (r->first != NULL)
+		drop_first(r);
 }
 
 /* Where [tail, head) of a ring is; false: it cannot be. */
@@ -56,16 +77,25 @@ static bool find_bytes(const struct board *b, const struct board_reader *r,
 	       *tail % 8 == 0;
 }
 
-static void copy_bytes(const struct board *b, const struct collect_ring *ring,
+/* False: the thread says that they are where nothing is. */
+static bool copy_bytes(const struct board *b, const struct collect_ring *ring,
 		       uint64_t tail, size_t len, uint8_t *out)
 {
 	const uint8_t *bytes = (const uint8_t *)(ring + 1);
-	size_t at = tail % b->l.ring_size, first = b->l.ring_size - at;
+	size_t chunk = b->l.ring_size / b->l.n_chunks, n;
 
-	if (first > len)
-		first = len;
-	memcpy(out, bytes + at, first);
-	memcpy(out + first, bytes, len - first);
+	for (; len > 0; tail += n, out += n, len -= n) {
+		size_t at = tail % chunk;
+		uint32_t which =
+		    __atomic_load_n(&ring->order[tail / chunk % b->l.n_chunks],
+				    __ATOMIC_RELAXED);
+
+		if (which >= b->l.n_chunks)
+			return false;
+		n = chunk - at < len ? chunk - at : len;
+		memcpy(out, bytes + which * chunk + at, n);
+	}
+	return true;
 }
 
 /* The thread may have moved the tail of a COLLECT_RING meanwhile: what was
@@ -98,11 +128,12 @@ static bool is_sound(const struct board *b, const struct collect_record *r,
 	       (r->kind == COLLECT_FAULT && r->size == sizeof *r + 40);
 }
 
-/* Of `len` new bytes at the end of the queue, those that are records stay. */
-static void check_new(struct board *b, struct board_reader *r, size_t len)
+/* Of a block's bytes from `from` on, those that are records stay. */
+static void check_new(struct board *b, struct board_reader *r,
+		      struct board_block *block, size_t lost)
 {
-	uint8_t *to = r->queue + r->len;
-	const uint8_t *from = to, *end = to + len;
+	uint8_t *to = block->bytes;
+	const uint8_t *from = to + lost, *end = to + block->len;
 	uint64_t now = collect_time(&b->plan.clock);
 
 	while (from < end) {
@@ -118,12 +149,46 @@ static void check_new(struct board *b, struct board_reader *r, size_t len)
 			/* None waits for a time that does not come. */
 			if (record->time_ns > now)
 				record->time_ns = now;
-			memmove(to, from, size);
+			if (to != from)
+				memmove(to, from, size);
 			to += size;
 		}
 		from += size;
 	}
-	r->len = (size_t)(to - r->queue);
+	block->len = (size_t)(to - block->bytes);
+}
+
+/* What there is of [tail, head) joins the queue. */
+static int take_bytes(struct board *b, struct board_reader *r,
+		      const struct collect_ring *ring, uint64_t tail,
+		      uint64_t head, struct hark_err *err)
+{
+	size_t len = (size_t)(head - tail);
+	struct board_block *block = new_block(len, err);
+
+	if (block == NULL)
+		return -1;
+	if (copy_bytes(b, ring, tail, len, block->bytes)) {
+		check_new(b, r, block, torn(b, ring, tail, len));
+	} else {
+		block->len = 0;
+		break_off(b, r);
+	}
+	if (block->len > 0)
+		append(r, block);
+	else
+		free(block);
+	return 0;
+}
+
+/* As much as one may wait in hark as in the ring: then the ring fills up. */
+static bool is_for_later(const struct board *b, const struct board_reader *r,
+			 bool is_last)
+{
+	if (is_last)
+		return false;
+	return b->plan.geometry.policy == COLLECT_RING ||
+	       r->queued >= b->l.ring_size;
 }
 
 static int take_ring(struct board *b, uint32_t number, bool is_last,
@@ -132,10 +197,8 @@ static int take_ring(struct board *b, uint32_t number, bool is_last,
 	struct board_reader *r = &b->readers[number];
 	struct collect_ring *ring = ring_of(b, number);
 	uint64_t tail, head;
-	size_t len, lost;
 
-	if (r->is_broken || b->l.ring_size == 0 ||
-	    (b->plan.geometry.policy == COLLECT_RING && !is_last))
+	if (r->is_broken || b->l.ring_size == 0 || is_for_later(b, r, is_last))
 		return 0;
 	if (!find_bytes(b, r, ring, &tail, &head)) {
 		break_off(b, r);
@@ -145,17 +208,10 @@ static int take_ring(struct board *b, uint32_t number, bool is_last,
 	if (b->plan.geometry.policy == COLLECT_RING && r->tail > tail &&
 	    r->tail <= head)
 		tail = r->tail;
-	len = (size_t)(head - tail);
-	if (len == 0)
+	if (head == tail)
 		return 0;
-	if (queue_room(r, len, err) < 0)
+	if (take_bytes(b, r, ring, tail, head, err) < 0)
 		return -1;
-	copy_bytes(b, ring, tail, len, r->queue + r->len);
-	lost = torn(b, ring, tail, len);
-	if (lost > 0)
-		memmove(r->queue + r->len, r->queue + r->len + lost,
-			len - lost);
-	check_new(b, r, len - lost);
 	r->tail = head;
 	if (b->plan.geometry.policy == COLLECT_SWITCH)
 		__atomic_store_n(&ring->tail, head, __ATOMIC_RELEASE);
@@ -166,13 +222,15 @@ static int take_ring(struct board *b, uint32_t number, bool is_last,
 
 static const struct collect_record *first_of(const struct board_reader *r)
 {
-	return (const struct collect_record *)(const void *)(r->queue +
+	return (const struct collect_record *)(const void *)(r->first->bytes +
 							     r->from);
 }
 
 static bool look_at_first(struct board_reader *r)
 {
-	if (r->from == r->len)
+	while (r->first != NULL && r->from == r->first->len)
+		drop_first(r);
+	if (r->first == NULL)
 		return false;
 	if (first_of(r)->time_ns > r->time)
 		r->time = first_of(r)->time_ns;
@@ -247,11 +305,24 @@ static int take_rings(struct board *b, bool is_last, struct hark_err *err)
 	return 0;
 }
 
+/* The bell has been rung since: one that waits writes where nobody has. What is
+ * taken now is too young for this time. */
+static int take_rung(struct board *b, uint32_t *bell, struct hark_err *err)
+{
+	uint32_t now = __atomic_load_n(&b->base->bell, __ATOMIC_ACQUIRE);
+
+	if (now == *bell)
+		return 0;
+	*bell = now;
+	return take_rings(b, false, err);
+}
+
 int board_drain(struct board *b, int last,
 		int (*visit)(void *ctx, const struct board_record *r,
 			     struct hark_err *err),
 		void *ctx, struct hark_err *err)
 {
+	uint32_t bell = __atomic_load_n(&b->base->bell, __ATOMIC_ACQUIRE);
 	uint64_t limit = collect_time(&b->plan.clock);
 	int rc = 0;
 
@@ -268,11 +339,13 @@ int board_drain(struct board *b, int last,
 		if (!last && r->time > limit)
 			break;
 		tell(area, first_of(r), &record);
+		rc = visit(ctx, &record, err);
 		r->from += first_of(r)->size;
+		if (rc == 0 && !last)
+			rc = take_rung(b, &bell, err);
 		if (!look_at_first(r))
 			b->heap[0] = b->heap[--b->n_heap];
 		sink(b, 0);
-		rc = visit(ctx, &record, err);
 	}
 	return rc;
 }

@@ -11,13 +11,22 @@
 #include "probe/board.h"
 #include "probe/collect_priv.h"
 
+/* Records that were taken at once; owned by a reader. */
+struct board_block {
+	struct board_block *next; /* owned */
+	size_t len;
+	uint8_t bytes[];
+};
+
 /* Of one ring. */
 struct board_reader {
 	uint64_t tail; /* bytes ever taken */
 	bool is_broken;
-	/* Taken, but not yet shown: owned. */
-	uint8_t *queue;
-	size_t from, len, room;
+	/* Taken, but not yet shown: .from the first is gone on with. */
+	struct board_block *first; /* owned */
+	struct board_block *last;  /* borrowed */
+	size_t from;
+	size_t queued; /* bytes of all blocks */
 	uint64_t time; /* of the first one, not less than of the one before */
 };
 
@@ -70,5 +79,7 @@ static inline uint32_t board_reader_of(const struct board *b, uint32_t i,
 }
 
 void board_aggregation_free(struct board_aggregation *a);
+/* board_drain.c */
+void board_reader_free(struct board_reader *r);
 
 #endif

@@ -24,6 +24,37 @@ static uint32_t buckets_for(uint32_t size)
 	return n;
 }
 
+/* The longest record of the program, with its head. */
+static uint32_t longest_record(const struct probe_program *p)
+{
+	uint32_t most = 5 * sizeof(uint64_t); /* a fault */
+
+	for (uint32_t i = 0; i < p->clauses.n; i++)
+		if (probe_clauses(p)[i].output_max > most)
+			most = probe_clauses(p)[i].output_max;
+	return most + (uint32_t)sizeof(struct collect_record);
+}
+
+/* Chunks are for hark to empty and for the thread to use again, before the
+ * others have been touched. What is left at their ends is little. */
+static void layout_ring(const struct collect_geometry *g,
+			const struct probe_program *p, struct collect_layout *l)
+{
+	enum { FEW = 4, RECORDS = 8 };
+	uint32_t least = RECORDS * longest_record(p);
+	uint32_t n;
+
+	if (least < COLLECT_CHUNK_MIN)
+		least = COLLECT_CHUNK_MIN;
+	n = g->ring_size / least;
+	if (n > COLLECT_CHUNKS)
+		n = COLLECT_CHUNKS;
+	if (n < FEW || g->policy != COLLECT_SWITCH)
+		n = 1;
+	l->n_chunks = n;
+	l->ring_size = (g->ring_size / n & ~7U) * n;
+}
+
 static void layout_area(const struct collect_geometry *g,
 			const struct probe_program *p, struct collect_layout *l)
 {
@@ -49,7 +80,7 @@ static void layout_area(const struct collect_geometry *g,
 		 sizeof(struct collect_rows) + l->n_buckets * sizeof(uint32_t) +
 		     g->aggregation_size,
 		 PAGE);
-	l->ring_size = g->ring_size & ~7U;
+	layout_ring(g, p, l);
 	l->ring = take(&end, sizeof(struct collect_ring) + l->ring_size, PAGE);
 	l->ring_bytes = l->ring + sizeof(struct collect_ring);
 	l->area_stride = (end + PAGE - 1) & -(uint64_t)PAGE;

@@ -67,7 +67,7 @@ struct collect_board {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t high; /* areas below may have been used */
-	/* A ring is half full: the bell is a futex; hark sleeps on it. */
+	/* A ring has much in it: the bell is a futex; hark sleeps on it. */
 	uint32_t bell, sleeping;
 	struct collect_lock arrays;
 	uint32_t ended; /* how many threads gave their area back */
@@ -157,21 +157,34 @@ struct collect_record {
 };
 _Static_assert(sizeof(struct collect_record) == 32, "layout");
 
-/* Records of [tail, head) are whole, one behind the other; none goes around
- * the end. hark moves tail with COLLECT_SWITCH, the thread with COLLECT_RING,
- * nobody with COLLECT_FILL. */
+/* Records of [tail, head) are whole, one behind the other; none goes over the
+ * end of a chunk. hark moves tail with COLLECT_SWITCH, the thread with
+ * COLLECT_RING, nobody with COLLECT_FILL. Byte p of all that was ever written
+ * is at p % chunk in the chunk that .order has for p / chunk. */
+enum {
+	COLLECT_CHUNKS = 256,	      /* of a ring, at most */
+	COLLECT_CHUNK_MIN = 64 << 10, /* bytes, if there are several */
+	COLLECT_BELL = 256 << 10,     /* bytes that hark is told of */
+};
 struct collect_ring {
-	uint64_t head;	   /* bytes ever written: published */
-	uint32_t size, at; /* at: head % size */
-	uint32_t is_full;  /* COLLECT_FILL */
-	uint32_t tail_at;  /* COLLECT_RING: tail % size */
-	uint64_t rung;	   /* the tail at which the bell was rung, plus 1 */
-	uint8_t pad[32];
+	uint64_t head;	    /* bytes ever written: published */
+	uint32_t size, at;  /* at: where the next record goes */
+	uint32_t left;	    /* of the chunk, from there on */
+	uint32_t chunk;	    /* bytes */
+	uint32_t n_chunks;  /* size / chunk */
+	uint32_t n_touched; /* those below have been used */
+	uint32_t is_full;   /* COLLECT_FILL */
+	uint32_t tail_at;   /* COLLECT_RING: tail % size */
+	uint64_t rung;	    /* the tail at which the bell was rung, plus 1 */
+	uint8_t pad[16];
 	uint64_t tail;
 	uint8_t more_pad[56];
-	/* bytes */
+	uint16_t order[COLLECT_CHUNKS]; /* of chunk number k: [k % n_chunks] */
+					/* bytes */
 };
-_Static_assert(sizeof(struct collect_ring) == 128, "two lines");
+_Static_assert(sizeof(struct collect_ring) ==
+		   128 + COLLECT_CHUNKS * sizeof(uint16_t),
+	       "two lines, and the order");
 
 enum collect_speculating {
 	SPECULATION_IDLE,
@@ -202,7 +215,7 @@ struct collect_layout {
 	uint64_t slots, singles;
 	uint64_t self_numbers, self_texts, this_numbers, this_texts, this_end;
 	uint64_t work, scratch, side, rows, ring, ring_bytes;
-	uint32_t ring_size, n_buckets;
+	uint32_t ring_size, n_chunks, n_buckets;
 };
 
 void collect_layout(const struct collect_geometry *g,

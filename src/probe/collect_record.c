@@ -1,19 +1,34 @@
 /* probe/collect_record.c - records, one behind the other in a ring.
  *
  *	tail v			     v head
- *	   [....|......|...|........]         size = 8 * n
+ *	   [....|......|...|........]         bytes ever written
  *
  * A clause writes its entries where they will stay, behind the head of a
  * record for the most that it may put out; the record is made as long as
  * needed and published by one store of .head. So all that was put is whole,
- * whenever the thread is killed. What does not fit before the end of the
- * memory begins anew at its start: a record of kind COLLECT_PAD fills the rest.
+ * whenever the thread is killed.
  *
  *	COLLECT_SWITCH	hark takes records and moves .tail
  *	COLLECT_FILL	.tail stays 0; the first record that finds no room
  *			closes the ring
  *	COLLECT_RING	the thread moves .tail over the oldest records before
- *			it writes in their place */
+ *			it writes in their place
+ *
+ * A page that is touched for the first time costs as much as fifty records. So
+ * the memory of a COLLECT_SWITCH is cut into chunks, and as long as hark keeps
+ * up a thread goes around in the few that it has touched:
+ *
+ *	written		0 1 2 0 1 3 2 0 ...	by number, .order
+ *	touched		0 . .     .		3: hark had not yet read all of
+ *						the chunk that was next
+ *
+ * What does not fit before the end of a chunk begins anew in the next one: a
+ * record of kind COLLECT_PAD fills the rest.
+ *
+ * R1  The last n_touched chunks by number are different ones.
+ * R2  A chunk is used again when hark has read all of it; or, when all are
+ *     touched, the part that it has read: [tail, head) is never longer than
+ *     the memory. */
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
 
@@ -62,7 +77,7 @@ static void publish(struct collect_work *w, uint32_t size)
 	struct collect_ring *r = w->ring;
 
 	r->at += size;
-	r->at = r->at == r->size ? 0 : r->at;
+	r->left -= size;
 	__atomic_store_n(&r->head, r->head + size, __ATOMIC_RELEASE);
 }
 
@@ -86,11 +101,11 @@ static void ring_bell(struct collect_work *w)
 	collect_ring(w->board);
 }
 
-/* The rest of the memory is left empty. */
+/* The rest of the chunk is left empty. */
 static bool pad(struct collect_work *w)
 {
 	struct collect_ring *r = w->ring;
-	uint32_t rest = r->size - r->at;
+	uint32_t rest = r->left;
 
 	if (w->plan->geometry.policy == COLLECT_FILL || !has_room(w, rest))
 		return false;
@@ -100,14 +115,52 @@ static bool pad(struct collect_work *w)
 	return true;
 }
 
+/* Which chunk comes now? R1, R2. */
+static uint32_t choose_chunk(struct collect_ring *r)
+{
+	uint64_t number = r->head / r->chunk, before;
+
+	if (r->n_touched >= r->n_chunks)
+		return r->order[number % r->n_chunks];
+	before = number - r->n_touched; /* had the one that is next */
+	if (r->n_touched > 0 && __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) >=
+				    (before + 1) * r->chunk)
+		return r->order[before % r->n_chunks];
+	return r->n_touched++;
+}
+
+/* Room for need bytes in a row, in the next chunk if not in this one. */
+static bool go_on(struct collect_work *w, uint32_t need)
+{
+	struct collect_ring *r = w->ring;
+	uint32_t chunk;
+
+	/* Not as this thread has left it? */
+	if (r->n_chunks - 1 >= COLLECT_CHUNKS ||
+	    (uint64_t)r->n_chunks * r->chunk != r->size)
+		return false;
+	if (r->left > 0 && !pad(w))
+		return false;
+	if (r->head % r->chunk != 0)
+		return false;
+	chunk = choose_chunk(r);
+	if (chunk >= r->n_chunks)
+		return false;
+	r->order[r->head / r->chunk % r->n_chunks] = (uint16_t)chunk;
+	r->at = chunk * r->chunk;
+	r->left = r->chunk;
+	return need <= r->left;
+}
+
 uint8_t *collect_reserve(struct collect_work *w, uint32_t len)
 {
 	uint32_t need = (uint32_t)sizeof(struct collect_record) + len;
 	struct collect_ring *r = w->ring;
 
-	if (r->at >= r->size || need > r->size || r->is_full != 0)
+	if (r->at > r->size || r->left > r->size - r->at || need > r->chunk ||
+	    r->is_full != 0)
 		return NULL;
-	if ((need > r->size - r->at && !pad(w)) || !has_room(w, need)) {
+	if ((need > r->left && !go_on(w, need)) || !has_room(w, need)) {
 		r->is_full = w->plan->geometry.policy == COLLECT_FILL;
 		return NULL;
 	}
@@ -129,10 +182,12 @@ void collect_head(struct collect_work *w, struct collect_record *r,
 void collect_put(struct collect_work *w, enum collect_record_kind kind,
 		 uint32_t len)
 {
-	collect_head(w, record_at(w, w->ring->at), kind, len);
+	struct collect_ring *r = w->ring;
+	uint32_t much = r->size / 2 < COLLECT_BELL ? r->size / 2 : COLLECT_BELL;
+
+	collect_head(w, record_at(w, r->at), kind, len);
 	publish(w, (uint32_t)sizeof(struct collect_record) + len);
-	if (w->plan->geometry.policy == COLLECT_SWITCH &&
-	    used(w->ring) > w->ring->size / 2)
+	if (w->plan->geometry.policy == COLLECT_SWITCH && used(r) > much)
 		ring_bell(w);
 }
 

@@ -174,6 +174,8 @@ void collect_area_init(const struct collect_plan *plan,
 	w->rows->n_buckets = l.n_buckets;
 	w->ring = collect_in(area, l.ring);
 	w->ring->size = l.ring_size;
+	w->ring->n_chunks = l.n_chunks;
+	w->ring->chunk = l.ring_size / l.n_chunks;
 	w->bytes = collect_in(area, l.ring_bytes);
 	w->side = collect_in(area, l.side);
 	w->arrays =
