@@ -77,6 +77,14 @@ static void leave(ucontext_t *u, int sig, const siginfo_t *info)
 	phase = IDLE;
 }
 
+/* Some virtual machines forget now and then, when they are busy, that it was a
+ * step (DR6): the kernel takes it for an int1 then. int3 is SI_KERNEL. */
+static int is_step(int sig, const siginfo_t *info)
+{
+	return sig == SIGTRAP && (info->si_code == TRAP_TRACE ||
+				  (run_step && info->si_code == TRAP_BRKPT));
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
@@ -89,7 +97,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		signal(sig, SIG_DFL);
 		return;
 	}
-	if (sig == SIGTRAP && info->si_code == TRAP_TRACE) {
+	if (is_step(sig, info)) {
 		copy_gregs(u, &run_now);
 		run_step(run_ctx, &run_now);
 		return;
