@@ -59,9 +59,7 @@ void collect_uregs(const struct collect_work *w, uint64_t *out)
 	for (unsigned i = 0; i < 16; i++)
 		out[i] = f->gpr[order[i]];
 	out[16] = f->pc;
-	out[17] = f->flags;
-	if (f->how == TRAMPOLINE_STATUS)
-		out[17] = (f->flags >> 8 & 0xd5) | (f->flags & 1) << 11 | 2;
+	out[17] = trampoline_flags(f, 2);
 	out[18] = w->area->fs;
 }
 

@@ -28,15 +28,42 @@
 
 /* -- From a trampoline: rdi = frame = rbx, rsi = cookie -- */
 
+/* The direction flag is to be clear in C. Where it may be set, lods tells which
+ * way it leads, faster than pushf. */
+	.macro look_down now
+	mov %rsi, %rdx
+	mov %rbx, %rsi
+	lodsl
+	cmp %rbx, %rsi
+	mov %rdx, %rsi
+	jae \now
+	movl $NATIVE_DOWN, NATIVE_FRAME_HOW(%rbx)
+	cld
+	call \now
+label \now\()_done
+	std
+	ret
+	.endm
+
 label native_asm
+label native_hit_look
+	look_down native_hit_now
 function native_hit
+	cmpl $0, NATIVE_FRAME_HOW(%rbx)
+	jne native_hit_look
+label native_hit_now
 	call collect_hit
 	cmpl $0, native_home_at + NATIVE_WAITING(%rip)
 	jne native_late
 	ret
 	.size native_hit, . - native_hit
 
+label native_hook_look
+	look_down native_hook_now
 function native_hook
+	cmpl $0, NATIVE_FRAME_HOW(%rbx)
+	jne native_hook_look
+label native_hook_now
 	call native_call
 	cmp $2, %eax
 	je 1f

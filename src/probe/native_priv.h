@@ -4,6 +4,9 @@
 
 /* In home: threads that have something to do before they leave the image. */
 #define NATIVE_WAITING 2120
+/* In a probe's frame: TRAMPOLINE_DOWN. */
+#define NATIVE_FRAME_HOW 144
+#define NATIVE_DOWN	 2
 
 #ifndef __ASSEMBLER__
 
@@ -71,6 +74,8 @@ struct native_home {
 	struct native_found found[NATIVE_FOUND];
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
+_Static_assert(offsetof(struct probe_frame, how) == NATIVE_FRAME_HOW, "asm");
+_Static_assert(TRAMPOLINE_DOWN == NATIVE_DOWN, "asm");
 /* Behind it hark keeps something for itself. */
 _Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE - 64, "layout");
 

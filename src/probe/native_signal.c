@@ -27,6 +27,8 @@ PLACE native_asm[], native_asm_end[];
 PLACE native_late_open[], native_late_back[];
 PLACE native_handler_open[], native_handler_end[];
 PLACE native_read_bad[];
+PLACE native_hit_look[], native_hit_now[], native_hit_now_done[];
+PLACE native_hook_look[], native_hook_now[], native_hook_now_done[];
 
 struct caught {
 	struct sig_frame *frame; /* borrowed: the kernel's */
@@ -206,8 +208,18 @@ static bool in_trampoline(struct caught *c)
 	return true;
 }
 
-/* In native_asm: the handler of a probe is called from there. Not yet, if it
- * is the first instruction. */
+/* Before C is called. */
+static bool is_before(uint64_t pc)
+{
+	return (pc >= (uint64_t)native_hit_look &&
+		pc < (uint64_t)native_hit_now_done) ||
+	       (pc >= (uint64_t)native_hit && pc <= (uint64_t)native_hit_now) ||
+	       (pc >= (uint64_t)native_hook_look &&
+		pc < (uint64_t)native_hook_now_done) ||
+	       (pc >= (uint64_t)native_hook && pc <= (uint64_t)native_hook_now);
+}
+
+/* In native_asm: the handler of a probe is called from there. */
 static void in_stub(struct caught *c)
 {
 	uint64_t gpr[16], flags = gregs(c)[GREG_EFL];
@@ -222,7 +234,7 @@ static void in_stub(struct caught *c)
 	trampoline_frame_native((const struct probe_frame *)base, gpr, &flags,
 				&c->own);
 	t = find_code(ret, &offset);
-	if (c->pc == (uint64_t)native_hit || c->pc == (uint64_t)native_hook)
+	if (is_before(c->pc))
 		offset--;
 	if (t)
 		c->fired = trampoline_fired(t, offset, c->own);

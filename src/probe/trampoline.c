@@ -66,36 +66,19 @@ enum {
 
 /* -- Flags -- */
 
-static void save_flags(struct builder *b, struct trampoline_fire *f)
+/* DF stays as it is: pushf and popf would take longer than all the rest. */
+static void save_flags(struct builder *b)
 {
-	unsigned how = f->how;
-
-	if (how == TRAMPOLINE_STATUS) {
-		emit_plain(b->out, EMIT_LAHF);
-		emit_setcc_r(b->out, X86_CC_O, X86_RAX);
-		emit_mr(b->out, EMIT_MOV, 8, slot(FLAGS), X86_RAX);
-	} else {
-		emit_plain(b->out, EMIT_PUSHF);
-		f->dip[0] = offset_now(b);
-		emit_r(b->out, EMIT_POP, 8, X86_RAX);
-		emit_mr(b->out, EMIT_MOV, 8, slot(FLAGS), X86_RAX);
-		emit_plain(b->out, EMIT_CLD);
-	}
+	emit_plain(b->out, EMIT_LAHF);
+	emit_setcc_r(b->out, X86_CC_O, X86_RAX);
+	emit_mr(b->out, EMIT_MOV, 8, slot(FLAGS), X86_RAX);
 }
 
-static void restore_flags(struct builder *b, struct trampoline_fire *f)
+static void restore_flags(struct builder *b)
 {
-	unsigned how = f->how;
-
-	if (how == TRAMPOLINE_STATUS) {
-		emit_rm(b->out, EMIT_MOV, 8, X86_RAX, slot(FLAGS));
-		emit_ri(b->out, EMIT_ADD, 1, X86_RAX, 127);
-		emit_plain(b->out, EMIT_SAHF);
-	} else {
-		emit_m(b->out, EMIT_PUSH, 8, slot(FLAGS));
-		f->dip[1] = offset_now(b);
-		emit_plain(b->out, EMIT_POPF);
-	}
+	emit_rm(b->out, EMIT_MOV, 8, X86_RAX, slot(FLAGS));
+	emit_ri(b->out, EMIT_ADD, 1, X86_RAX, 127);
+	emit_plain(b->out, EMIT_SAHF);
 }
 
 /* -- The call -- */
@@ -103,7 +86,6 @@ static void restore_flags(struct builder *b, struct trampoline_fire *f)
 static void save(struct builder *b, unsigned k, struct trampoline_fire *f)
 {
 	f->start = offset_now(b);
-	f->how = b->want->flags[k];
 	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
 		x86_mem_at(X86_RSP, -TRAMPOLINE_LOWER));
 	f->lowered = offset_now(b);
@@ -111,7 +93,7 @@ static void save(struct builder *b, unsigned k, struct trampoline_fire *f)
 		if (r != X86_RSP)
 			emit_mr(b->out, EMIT_MOV, 8, slot_of(r), r);
 	f->saved = offset_now(b);
-	save_flags(b, f);
+	save_flags(b);
 	f->flagged = offset_now(b);
 	emit_rm(b->out, EMIT_LEA, 8, X86_RAX,
 		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
@@ -140,10 +122,9 @@ static void call(struct builder *b, struct trampoline_fire *f, uint64_t handler,
 	f->unbased = offset_now(b);
 }
 
-static void restore(struct builder *b, struct trampoline_fire *f,
-		    unsigned changed)
+static void restore(struct builder *b, unsigned changed)
 {
-	restore_flags(b, f);
+	restore_flags(b);
 	for (unsigned r = 0; r < 16; r++)
 		if (changed >> r & 1)
 			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
@@ -161,7 +142,7 @@ static void fire(struct builder *b, unsigned k)
 
 	save(b, k, f);
 	call(b, f, b->want->handler, b->want->cookie[k]);
-	restore(b, f, CHANGED);
+	restore(b, CHANGED);
 	f->restored = offset_now(b);
 	raise_stack(b);
 	f->end = offset_now(b);
@@ -178,7 +159,7 @@ static void ask_hook(struct builder *b, unsigned k, struct emit_label *past)
 	save(b, k, f);
 	call(b, f, b->want->hook, b->want->hook_cookie);
 	emit_rr(out, EMIT_MOV, 8, X86_RCX, X86_RAX);
-	restore(b, f, CHANGED & ~(1u << X86_RCX));
+	restore(b, CHANGED & ~(1u << X86_RCX));
 	emit_bytes(out, (const uint8_t[]){0xe3, 0}, 2);
 	distance = out->at - 1;
 	emit_rm(out, EMIT_MOV, 8, X86_RCX, slot_of(X86_RCX));
@@ -290,15 +271,18 @@ enum x86_move trampoline_build(const struct trampoline_want *want,
 
 /* -- And back -- */
 
-static uint64_t flags_of(const struct probe_frame *frame, unsigned how,
-			 uint64_t now)
+static uint64_t status_of(const struct probe_frame *frame, uint64_t now)
 {
 	uint64_t status = frame->flags >> 8 & 0xd5;
 
-	if (how == TRAMPOLINE_ALL)
-		return frame->flags;
 	return (now & ~(uint64_t)X86_FLAGS_STATUS) | status |
 	       (frame->flags & 1 ? X86_OF : 0);
+}
+
+uint64_t trampoline_flags(const struct probe_frame *frame, uint64_t now)
+{
+	return status_of(frame, now) |
+	       (frame->how == TRAMPOLINE_DOWN ? X86_DF : 0);
 }
 
 /* Where the frame is. */
@@ -307,8 +291,6 @@ static uint64_t frame_at(const struct trampoline_fire *f, unsigned offset,
 {
 	if (offset >= f->based && offset < f->unbased)
 		return gpr[X86_RBX];
-	if (offset == f->dip[0] || offset == f->dip[1])
-		return gpr[X86_RSP] + 8;
 	return gpr[X86_RSP];
 }
 
@@ -325,7 +307,7 @@ static void undo(const struct trampoline_fire *f, unsigned offset,
 		for (unsigned r = 0; r < 16; r++)
 			gpr[r] = frame->gpr[r];
 		if (offset >= f->flagged)
-			*flags = flags_of(frame, f->how, *flags);
+			*flags = status_of(frame, *flags);
 	}
 	gpr[X86_RSP] = base + TRAMPOLINE_LOWER;
 }
@@ -393,7 +375,7 @@ void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],
 {
 	for (unsigned r = 0; r < 16; r++)
 		gpr[r] = frame->gpr[r];
-	*flags = flags_of(frame, (unsigned)frame->how, *flags);
+	*flags = trampoline_flags(frame, *flags);
 	*pc = frame->pc;
 }
 

@@ -13,9 +13,10 @@
  * whether the call is to be made (0). If it is not, that handler has made
  * .gpr and .pc of the frame what they are behind the call.
  *
- * A handler finds DF clear and the stack aligned, and may change nothing of the
- * program but memory that is not the program's: what it writes into the frame
- * is not taken over (but see above).
+ * A handler finds the stack aligned, and DF as the program has it: if it clears
+ * that, it makes .how of the frame TRAMPOLINE_DOWN first, and sets it again. It
+ * may change nothing of the program but memory that is not the program's: what
+ * it writes into the frame is not taken over (but see above).
  *
  * T1  Nothing of the stack is written within 128 bytes below rsp (the red
  *     zone belongs to the program), nor above it.
@@ -34,15 +35,16 @@
 struct probe_frame {
 	uint64_t gpr[16]; /* by hardware number */
 	uint64_t pc;	  /* of the instruction that is asked for */
-	uint64_t flags;	  /* RFLAGS, or lahf and seto: .how; */
+	uint64_t flags;	  /* lahf and seto */
 	uint64_t how;	  /* enum trampoline_flags */
 	uint64_t pad;
 };
 
-/* What is done about the flags. */
+/* What is known of the direction flag. */
 enum trampoline_flags {
-	TRAMPOLINE_STATUS, /* lahf, seto: cheap; DF is clear by the ABI */
-	TRAMPOLINE_ALL,	   /* pushf, cld, popf: where DF may be set */
+	TRAMPOLINE_STATUS, /* it is clear, by the ABI */
+	TRAMPOLINE_ALL,	   /* it may be set: the handler looks */
+	TRAMPOLINE_DOWN,   /* it was set, and is clear: the handler says so */
 };
 
 enum { TRAMPOLINE_INSNS = 8 };
@@ -74,8 +76,6 @@ struct trampoline_fire {
 	uint16_t unbased;  /* rsp does again */
 	uint16_t restored; /* flags and registers are back */
 	uint16_t end;	   /* rsp too */
-	uint16_t dip[2];   /* rsp is lower by another 8; 0: none */
-	uint8_t how;	   /* enum trampoline_flags */
 };
 
 enum { TRAMPOLINE_LOWER = 128 + sizeof(struct probe_frame) };
@@ -107,6 +107,9 @@ void trampoline_of_jump(uint64_t at, unsigned len, struct trampoline *info);
  * instruction starts there. */
 int trampoline_native(const struct trampoline *t, unsigned offset,
 		      uint64_t gpr[16], uint64_t *flags, uint64_t *pc);
+
+/* The program's flags in a handler; those that the frame has not, from now. */
+uint64_t trampoline_flags(const struct probe_frame *frame, uint64_t now);
 
 /* The same for a thread in a handler, from its frame. */
 void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],

@@ -21,7 +21,7 @@ __asm__(".pushsection program_text,\"ax\",@progbits\n"
 	".globl program_call, program_call_at, program_load, program_load_at\n"
 	".globl program_int3, program_int3_end, program_int_3\n"
 	".globl program_int_3_end, program_ud2, program_ud2_at\n"
-	".globl program_taken, program_taken_at\n"
+	".globl program_taken, program_taken_at, program_down\n"
 	/* done[i]++ for each i below n; the sum of all i. */
 	"program_trap:\n"
 	"	xor %eax, %eax\n"
@@ -55,6 +55,14 @@ __asm__(".pushsection program_text,\"ax\",@progbits\n"
 	"	mov %rcx, %rax\n"
 	"	ret\n"
 	"2:	ud2\n"
+	/* The same, with the direction flag set; *flags are those after. */
+	"program_down:\n"
+	"	std\n"
+	"	call program_jump\n"
+	"	pushf\n"
+	"	pop (%rdx)\n"
+	"	cld\n"
+	"	ret\n"
 	"program_call:\n"
 	"	mov %rdi, %rax\n"
 	"	mov %rsi, %rdi\n"
@@ -271,7 +279,7 @@ void program_put(const uint8_t *pc, unsigned len, unsigned how)
 	    .window = len,
 	    .n = 1,
 	    .off = off,
-	    .flags = {TRAMPOLINE_STATUS},
+	    .flags = {how & AS_DOWN ? TRAMPOLINE_ALL : TRAMPOLINE_STATUS},
 	    .probed = !(how & UNPROBED),
 	    .taken = (how & AS_TAKEN) != 0,
 	    .hooked = (how & AS_HOOK) != 0,
@@ -349,6 +357,7 @@ PROGRAM void program_see(int sig, siginfo_t *info, void *context)
 	seen.n++;
 	seen.sig = sig;
 	seen.rip = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+	seen.flags = (uint64_t)u->uc_mcontext.gregs[REG_EFL];
 	seen.addr = (uint64_t)info->si_addr;
 	seen.code = info->si_code;
 	memcpy((void *)&seen.mask, &u->uc_sigmask, 8);

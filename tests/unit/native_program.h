@@ -24,6 +24,7 @@
 /* done[i]++ for each i below n; the sum of all i. */
 uint64_t program_trap(uint64_t n, uint32_t *done);
 uint64_t program_jump(uint64_t n, uint32_t *done);
+uint64_t program_down(uint64_t n, uint32_t *done, uint64_t *flags);
 int64_t program_call(int64_t nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 		     uint64_t e);
 uint64_t program_load(const uint64_t *from);
@@ -62,7 +63,7 @@ extern struct collect_table *program_table;
 
 /* What the runner of tests handles is none of the program's business. */
 void program_begin(void);
-enum { AS_TRAP = 1, AS_HOOK = 2, AS_TAKEN = 4, UNPROBED = 8 };
+enum { AS_TRAP = 1, AS_HOOK = 2, AS_TAKEN = 4, UNPROBED = 8, AS_DOWN = 16 };
 /* The next one, on an instruction of so many bytes. */
 void program_put(const uint8_t *pc, unsigned len, unsigned how);
 /* Probes 0: trap, 1: jump, 2: a hooked call, which is not probed. */
@@ -78,7 +79,7 @@ int program_is_in_image(uint64_t pc);
 extern volatile struct seen {
 	uint64_t n;
 	uint64_t ours; /* registers with addresses that are none of theirs */
-	uint64_t rip, addr, mask; /* of the last one */
+	uint64_t rip, flags, addr, mask; /* of the last one */
 	int code, sig;
 } seen;
 

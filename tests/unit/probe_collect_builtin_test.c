@@ -189,6 +189,26 @@ START_TEST(arguments_of_usdt_may_be_in_a_segment)
 }
 END_TEST
 
+/* What the way into the collector has cleared is not lost. */
+START_TEST(uregs_tell_the_direction)
+{
+	static const uint64_t how[] = {TRAMPOLINE_STATUS, TRAMPOLINE_ALL,
+				       TRAMPOLINE_DOWN};
+
+	open_world("pid1::f0:entry { trace(uregs[R_RFL] & 0x400); }");
+	for (unsigned i = 0; i < 3; i++) {
+		struct probe_frame f = {.how = how[i]};
+
+		world_fire(&w, 0, &f);
+	}
+	world_drain(&w, &out, 1);
+	ck_assert_uint_eq(nth(0, 0), 0);
+	ck_assert_uint_eq(nth(1, 0), 0);
+	ck_assert_uint_eq(nth(2, 0), 0x400);
+	close_world();
+}
+END_TEST
+
 START_TEST(uregs_are_the_programs)
 {
 	struct probe_frame f = {.how = TRAMPOLINE_STATUS};
@@ -287,6 +307,7 @@ Suite *probe_collect_builtin_suite(void)
 	tcase_add_test(t, arguments_of_usdt_are_where_the_note_says);
 	tcase_add_test(t, arguments_of_usdt_may_be_in_a_segment);
 	tcase_add_test(t, uregs_are_the_programs);
+	tcase_add_test(t, uregs_tell_the_direction);
 	tcase_add_test(t, hark_runs_clauses_of_its_own);
 	suite_add_tcase(s, t);
 	return s;

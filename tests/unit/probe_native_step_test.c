@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* In native.S: where C is called. */
+extern const uint8_t native_hook_now[];
+
 static uint32_t step_done[4];
 static uint64_t step_sum;
 
@@ -29,6 +32,23 @@ PROGRAM static void steps_jump(void)
 	if (step_done[0] != 1 || step_done[1] != 1 || step_sum != 1 ||
 	    program_probe[1].hits != 2)
 		_exit(10);
+}
+
+/* The direction flag is the program's wherever the program is shown to be. */
+PROGRAM static void steps_down(void)
+{
+	enum { DF = 0x400 };
+	uint64_t flags = 0,
+		 in = (uint64_t)program_down - (uint64_t)program_jump;
+
+	step_sum = program_down(2, step_done, &flags);
+	if (step_done[0] != 1 || step_done[1] != 1 || step_sum != 1 ||
+	    program_probe[1].hits != 2)
+		_exit(10);
+	if (!(flags & DF))
+		_exit(11);
+	if (seen.rip - (uint64_t)program_jump < in && !(seen.flags & DF))
+		_exit(12);
 }
 
 PROGRAM static void steps_mask(void)
@@ -148,7 +168,7 @@ static int step(struct stepped *s)
 		if ((uint32_t)peek(s, (uint64_t)native_home() +
 					  NATIVE_WAITING) != 0)
 			return 0;
-		run_to(s, (uint64_t)native_hook + CALL_LEN, 0);
+		run_to(s, (uint64_t)native_hook_now + CALL_LEN, 0);
 	} else if (is_trap(s)) {
 		uint64_t resume = program_resume_of(s->regs.rip - 1);
 
@@ -232,6 +252,16 @@ START_TEST(a_signal_may_come_at_any_instruction_of_a_jump)
 }
 END_TEST
 
+START_TEST(a_signal_may_come_while_the_direction_flag_is_set)
+{
+	program_begin();
+	program_put(program_trap_at, 3, AS_TRAP);
+	program_put(program_jump_at, 7, AS_DOWN);
+	program_put(program_call_at, 2, AS_TRAP | AS_HOOK | UNPROBED | AS_DOWN);
+	everywhere(steps_down, 0, SIGUSR1, 1);
+}
+END_TEST
+
 START_TEST(a_signal_may_come_at_any_instruction_of_a_hooked_call)
 {
 	program_begin();
@@ -265,6 +295,7 @@ Suite *probe_native_step_suite(void)
 
 	tcase_add_test(t, a_signal_may_come_at_any_instruction_of_a_trap);
 	tcase_add_test(t, a_signal_may_come_at_any_instruction_of_a_jump);
+	tcase_add_test(t, a_signal_may_come_while_the_direction_flag_is_set);
 	tcase_add_test(t,
 		       a_signal_may_come_at_any_instruction_of_a_hooked_call);
 	tcase_add_test(t, a_signal_may_come_at_any_instruction_of_a_wait);

@@ -41,11 +41,12 @@ static struct {
 
 static struct {
 	struct probe_frame frame;
-	uint64_t cookie, aligned, calls;
+	uint64_t cookie, aligned, calls, flags;
 } seen;
 
 __attribute__((target("general-regs-only"), used)) static void
-look(const struct probe_frame *frame, uint64_t cookie, uint64_t rsp)
+look(const struct probe_frame *frame, uint64_t cookie, uint64_t rsp,
+     uint64_t flags)
 {
 	const uint64_t *from = (const uint64_t *)frame;
 	uint64_t *to = (uint64_t *)&seen.frame;
@@ -54,6 +55,7 @@ look(const struct probe_frame *frame, uint64_t cookie, uint64_t rsp)
 		to[i] = from[i];
 	seen.cookie = cookie;
 	seen.aligned = (rsp & 15) == 8;
+	seen.flags = flags;
 	seen.calls++;
 }
 
@@ -62,7 +64,11 @@ void spoil(void);
 __asm__(".text\n"
 	"spoil:\n"
 	"	mov %rsp, %rdx\n"
+	"	pushf\n"
+	"	mov (%rsp), %rcx\n"
+	"	cld\n"
 	"	call look\n"
+	"	popf\n"
 	"	mov $-1, %rax\n"
 	"	mov %rax, %rcx\n"
 	"	mov %rax, %rdx\n"
@@ -89,6 +95,8 @@ static const char *handler_differs(const struct run *r)
 		return "what the handler saw";
 	if (seen.frame.pc != r->k->from || seen.cookie != COOKIE)
 		return "where the handler was";
+	if ((seen.flags ^ in->flags) & X86_DF)
+		return "the direction that the handler saw";
 	return seen.aligned ? NULL : "the alignment of the stack";
 }
 
