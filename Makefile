@@ -64,8 +64,8 @@ WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 
 PURE_DIRS   := base x86 wire
 INSIDE_DIRS := $(PURE_DIRS) inside engine
-HOSTED_DIRS := $(PURE_DIRS) engine image outside record travel flight script probe \
-	profile context present gdb ask cli
+HOSTED_DIRS := $(PURE_DIRS) engine image unwind outside record travel flight script \
+	probe profile context present gdb ask cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects;
 # of probes, what happens at a hit.
@@ -73,7 +73,8 @@ INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
 	$(wildcard src/record/collect*.c src/script/machine*.c) \
 	src/script/verify.c src/script/aggregate.c \
 	$(wildcard src/probe/collect*.c src/probe/native*.c) src/probe/stack.c \
-	src/probe/trampoline.c src/image/frame_rows.c
+	src/probe/trampoline.c src/image/frame_rows.c \
+	$(wildcard src/unwind/*.c)
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
 	$(wildcard src/inside/*.S src/engine/*.S src/probe/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)
@@ -105,6 +106,10 @@ $(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
 # Signals may come in the middle of it, and find it in no library.
 $(O)/hosted/src/probe/native%.o $(O)/hosted/tests/unit/native_stand_ins.o: \
 	HOSTED += -mgeneral-regs-only \
+	-fno-sanitize=all -fno-stack-protector
+
+# Reads stacks: what lies between variables, too.
+$(O)/hosted/src/unwind/%.o: HOSTED += -mgeneral-regs-only \
 	-fno-sanitize=all -fno-stack-protector
 
 $(O)/hosted/%.o: %.S Makefile

@@ -57,7 +57,8 @@ struct unwind_space {
 	const struct collect_frames *code; /* ascending */
 	uint64_t n_code;
 	const uint8_t *base;	    /* .table and .blocks of them count from */
-	uint64_t generation;	    /* another one: code has come or gone */
+	uint64_t generation;	    /* another one, never used before: code has
+				     * come or gone */
 	struct unwind_cache *cache; /* zeroed at first; or NULL */
 	/* Of the last resort: how far to scan for a return address, in bytes;
 	 * 0: not at all. */
@@ -65,6 +66,10 @@ struct unwind_space {
 	/* How memory is read; NULL: by plain loads (U2). */
 	bool (*read)(void *ctx, uint64_t at, void *out, uint32_t len);
 	void *ctx;
+	/* Is told the registers of each frame that was interrupted, all of
+	 * them, and may change them: there may be code that only ctx knows.
+	 * NULL: they are what they are. */
+	void (*interrupted)(void *ctx, struct frame_cpu *cpu);
 };
 
 /* -- Without a map -- */
@@ -79,6 +84,9 @@ struct unwind_frame {
 uint32_t unwind_walk(const struct unwind_space *s, const struct frame_cpu *cpu,
 		     struct unwind_frame *out, uint32_t n,
 		     enum unwind_end *end);
+/* The same, of the pcs alone. */
+uint32_t unwind_pcs(const struct unwind_space *s, const struct frame_cpu *cpu,
+		    uint64_t *out, uint32_t n, enum unwind_end *end);
 
 /* -- With one -- */
 
