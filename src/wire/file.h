@@ -35,7 +35,14 @@ enum wire_chunk_type {
 	WIRE_CHUNK_MODULE = 6,	/* text: one file of code; thread: its number */
 	WIRE_CHUNK_BYTES = 7,	/* bytes of that file, in order */
 	WIRE_CHUNK_NOTE = 8,	/* text: something for a person to know */
+	/* Of profiles, which have MODULE and NOTE, too: */
+	WIRE_CHUNK_THREADS = 9, /* varints: threads, and what they are called */
+	WIRE_CHUNK_FRAMES = 10, /* varints: modules and addresses */
+	WIRE_CHUNK_NODES = 11,	/* varints: frames under their callers */
+	WIRE_CHUNK_SAMPLES = 12, /* varints: who was where, and when */
+	WIRE_CHUNK_TALLY = 13,	 /* text: what was lost so far */
 };
+enum { WIRE_PROFILE_VERSION = 1 };
 
 enum {			    /* flags */
        WIRE_CHUNK_ZSTD = 1, /* the payload is one zstd frame */
