@@ -1,7 +1,7 @@
 /* cli/cmd_info.c - hark info: what is in a file that hark wrote?
  *
  * A recording is opened by its index, whatever its size; of other files every
- * chunk is read. */
+ * chunk is read. What only one kind has is printed behind what all have. */
 #include "cli/commands.h"
 
 #include "base/fmt.h"
@@ -10,6 +10,7 @@
 #include "present/json.h"
 #include "present/say.h"
 #include "present/text.h"
+#include "profile/reader.h"
 #include "record/count.h"
 #include "record/recording.h"
 
@@ -134,6 +135,28 @@ static void gather_recording(const struct recording *r, const char *path,
 			  recording_damage(r));
 }
 
+static void gather_profile(const struct profile *p, struct facts *f)
+{
+	const struct profile_facts *facts = &p->facts;
+
+	*f = (struct facts){
+	    .kind = "profile",
+	    .exit = facts->exit,
+	    .signal = facts->signal,
+	    .processes = facts->processes,
+	    .threads = facts->threads,
+	    .lost = facts->lost,
+	    .bytes = facts->bytes,
+	    .chunks = facts->chunks,
+	    .end = facts->damage != NULL ? FILE_DAMAGED
+		   : facts->is_complete	 ? FILE_END
+					 : FILE_CUT,
+	};
+	add_argument(f, facts->command);
+	if (facts->damage != NULL)
+		say_error("%s; what stands before it is shown", facts->damage);
+}
+
 /* -- Printing -- */
 
 static void number_or_null(struct json *j, const char *key, long value)
@@ -244,8 +267,32 @@ static void modules_json(struct json *j, const struct recording *r)
 	json_number(j, "source_bytes", bytes);
 }
 
-/* r: NULL if it is no recording. */
-static void print_json(const struct facts *f, const struct recording *r)
+static const char *clock_name(const struct profile_facts *f)
+{
+	static const char *const names[] = {[PROFILE_CPU] = "cpu",
+					    [PROFILE_WALL] = "wall",
+					    [PROFILE_OFF_CPU] = "off-cpu"};
+
+	return names[f->clock];
+}
+
+static void profile_json(struct json *j, const struct profile_facts *f)
+{
+	json_number(j, "samples", f->samples);
+	json_text(j, "clock", clock_name(f));
+	json_real(j, "rate", profile_rate(f));
+	json_number(j, "duration_ns", f->duration_ns);
+	json_number(j, "cpu_user_ns", f->cpu_user_ns);
+	json_number(j, "cpu_system_ns", f->cpu_system_ns);
+	json_object(j, "lost_by");
+	for (size_t i = 0; i < f->n_lost_by; i++)
+		json_number(j, f->lost_by[i].reason, f->lost_by[i].n);
+	json_end(j);
+}
+
+/* r, p: NULL if it is no recording, no profile. */
+static void print_json(const struct facts *f, const struct recording *r,
+		       const struct profile *p)
 {
 	struct json j;
 
@@ -266,6 +313,8 @@ static void print_json(const struct facts *f, const struct recording *r)
 		modules_json(&j, r);
 		list_json(&j, r);
 	}
+	if (p != NULL)
+		profile_json(&j, &p->facts);
 	json_end(&j);
 }
 
@@ -322,7 +371,30 @@ static void print_recording(const struct facts *f, const struct recording *r)
 		print_escaped("note", text);
 }
 
-static void print_text(const struct facts *f, const struct recording *r)
+static void print_profile(const struct profile *p)
+{
+	const struct profile_facts *f = &p->facts;
+	char label[64];
+
+	print_number("samples", f->samples);
+	printf("%-12s %.4g a second, by the %s clock\n", "rate",
+	       profile_rate(f), clock_name(f));
+	printf("%-12s %.3f s\n", "duration", (double)f->duration_ns / 1e9);
+	if (f->cpu_user_ns != 0 || f->cpu_system_ns != 0)
+		printf("%-12s %.3f s of the program, %.3f s of the system\n",
+		       "CPU time", (double)f->cpu_user_ns / 1e9,
+		       (double)f->cpu_system_ns / 1e9);
+	for (size_t i = 0; i < f->n_lost_by; i++) {
+		fmt_text(label, sizeof label, "%lu lost",
+			 (unsigned long)f->lost_by[i].n);
+		print_escaped(label, f->lost_by[i].reason);
+	}
+	for (size_t i = 0; i < p->n_notes; i++)
+		print_escaped("note", p->notes[i]);
+}
+
+static void print_text(const struct facts *f, const struct recording *r,
+		       const struct profile *p)
 {
 	print_escaped("kind", f->kind);
 	if (f->command[0] != '\0')
@@ -343,49 +415,51 @@ static void print_text(const struct facts *f, const struct recording *r)
 	print_number("lost", f->lost);
 	if (r != NULL)
 		print_recording(f, r);
+	if (p != NULL)
+		print_profile(p);
 }
 
 /* -- Which file -- */
 
-/* *out is NULL if it is of another kind. */
-static int open_recording(const char *path, struct recording **out,
-			  struct hark_err *err)
+/* Both stay NULL if it is of another kind. */
+static int open_file(const char *path, struct recording **r, struct profile **p,
+		     struct hark_err *err)
 {
-	struct file_reader *r;
-	struct file_chunk c;
-	struct facts f = {0};
+	char kind[32];
 
-	*out = NULL;
-	if (strcmp(path, "-") != 0) {
-		if (file_open(path, &r, err) < 0)
-			return -1;
-		if (file_next(r, &c, NULL) == FILE_CHUNK)
-			take_text(&f, &c);
-		file_reader_close(r);
-		if (strcmp(f.kind, "recording") != 0)
-			return 0;
-	}
-	return recording_open_damaged(path, out, err);
+	if (strcmp(path, "-") == 0)
+		return recording_open_damaged(path, r, err);
+	if (profile_kind(path, kind, err) < 0)
+		return -1;
+	if (strcmp(kind, "recording") == 0)
+		return recording_open_damaged(path, r, err);
+	if (strcmp(kind, "profile") == 0)
+		return profile_open_facts(path, p, err);
+	return 0;
 }
 
 int cmd_info(const struct cli_args *args)
 {
 	char path[SHELF_PATH_MAX];
 	struct recording *r = NULL;
+	struct profile *p = NULL;
 	struct hark_err err = {0};
 	struct facts f;
 
 	if (shelf_find(args_operands(args)[0], path, &err) < 0 ||
-	    open_recording(path, &r, &err) < 0)
+	    open_file(path, &r, &p, &err) < 0)
 		return cli_fail(&err);
 	if (r != NULL)
 		gather_recording(r, path, &f);
+	else if (p != NULL)
+		gather_profile(p, &f);
 	else if (gather(path, &f, &err) < 0)
 		return cli_fail(&err);
 	if (args_flag(args, "json"))
-		print_json(&f, r);
+		print_json(&f, r, p);
 	else
-		print_text(&f, r);
+		print_text(&f, r, p);
 	recording_close(r);
+	profile_free(p);
 	return cli_finish(CLI_OK);
 }

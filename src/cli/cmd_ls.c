@@ -1,10 +1,11 @@
-/* cli/cmd_ls.c - hark ls: the recordings that are kept. */
+/* cli/cmd_ls.c - hark ls: the recordings and profiles that are kept. */
 #include "cli/commands.h"
 
 #include "base/fmt.h"
 #include "outside/shelf.h"
 #include "present/grid.h"
 #include "present/json.h"
+#include "profile/reader.h"
 #include "record/recording.h"
 
 #include <stdio.h>
@@ -15,10 +16,11 @@
 #include <unistd.h>
 
 struct row {
-	char time[32], command[512], status[64];
+	char time[32], command[512], status[64], kind[32];
 	int64_t begun; /* seconds; 0: not known */
 	uint64_t bytes;
 	struct recording_facts facts;
+	uint64_t samples; /* of a profile */
 	int readable, complete;
 };
 
@@ -62,6 +64,27 @@ static void put_time(struct row *out)
 		out->time[0] = '\0';
 }
 
+static void look_at_profile(const char *path, struct row *out)
+{
+	const struct profile_facts *f;
+	struct profile *p;
+
+	if (profile_open_facts(path, &p, NULL) < 0)
+		return;
+	f = &p->facts;
+	if (f->time != 0)
+		out->begun = f->time;
+	out->facts.exit = f->exit;
+	out->facts.signal = f->signal;
+	out->facts.processes = (uint32_t)f->processes;
+	out->facts.threads = (uint32_t)f->threads;
+	out->samples = f->samples;
+	out->readable = f->damage == NULL;
+	out->complete = f->is_complete;
+	fmt_text(out->command, sizeof out->command, "%s", f->command);
+	profile_free(p);
+}
+
 static void look_at(const char *path, struct row *out)
 {
 	struct recording *r = NULL;
@@ -69,11 +92,14 @@ static void look_at(const char *path, struct row *out)
 	struct stat st;
 
 	*out = (struct row){.facts = {.exit = -1, .signal = -1}};
+	profile_kind(path, out->kind, NULL);
 	if (stat(path, &st) == 0) {
 		out->begun = st.st_mtim.tv_sec;
 		out->bytes = (uint64_t)st.st_size;
 	}
-	if (recording_open_damaged(path, &r, NULL) == 0) {
+	if (strcmp(out->kind, "profile") == 0) {
+		look_at_profile(path, out);
+	} else if (recording_open_damaged(path, &r, NULL) == 0) {
 		begun = recording_meta(r, "time");
 		if (begun != NULL)
 			out->begun = strtoll(begun, NULL, 10);
@@ -101,6 +127,9 @@ static void print_json(const char *name, const struct row *w)
 	json_bool(&j, "complete", w->complete);
 	json_number(&j, "processes", w->facts.processes);
 	json_number(&j, "threads", w->facts.threads);
+	json_text(&j, "kind", w->kind);
+	if (strcmp(w->kind, "profile") == 0)
+		json_number(&j, "samples", w->samples);
 	json_end(&j);
 }
 
@@ -112,6 +141,7 @@ static int add_row(struct grid *g, const char *name, const struct row *w,
 
 	if (grid_cell(g, TERM_PLAIN, err, "%s", w->time) < 0 ||
 	    grid_cell(g, TERM_PLAIN, err, "%lu", (unsigned long)w->bytes) < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "%s", w->kind) < 0 ||
 	    grid_cell(g, how, err, "%s", w->status) < 0 ||
 	    grid_cell(g, TERM_STRONG, err, "%s", name) < 0 ||
 	    grid_cell(g, TERM_PLAIN, err, "%s", w->command) < 0)
@@ -142,7 +172,7 @@ static int list(const char *dir, char **names, int n, struct grid *g,
 int cmd_ls(const struct cli_args *args)
 {
 	static const enum grid_align align[] = {
-	    GRID_LEFT, GRID_RIGHT, GRID_LEFT, GRID_LEFT, GRID_LEFT};
+	    GRID_LEFT, GRID_RIGHT, GRID_LEFT, GRID_LEFT, GRID_LEFT, GRID_LEFT};
 	char dir[SHELF_PATH_MAX], **names = NULL;
 	struct hark_err err = {0};
 	struct grid *g = NULL;
@@ -153,7 +183,7 @@ int cmd_ls(const struct cli_args *args)
 	n = shelf_list(&names, &err);
 	if (n < 0)
 		return cli_fail(&err);
-	rc = args_flag(args, "json") ? 0 : grid_new(5, align, &g, &err);
+	rc = args_flag(args, "json") ? 0 : grid_new(6, align, &g, &err);
 	if (rc == 0)
 		rc = list(dir, names, n, g, &err);
 	if (rc == 0 && g != NULL && n > 0)

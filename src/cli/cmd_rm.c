@@ -1,4 +1,4 @@
-/* cli/cmd_rm.c - hark rm: removes recordings, and nothing else. */
+/* cli/cmd_rm.c - hark rm: removes what hark wrote, and nothing else. */
 #include "cli/commands.h"
 
 #include "outside/file.h"

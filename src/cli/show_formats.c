@@ -1,0 +1,17 @@
+/* cli/show_formats.c - one row a format, by the names in cli/table.def. */
+#include "cli/show_formats.h"
+
+#include <string.h>
+
+static const struct show_format formats[] = {
+    {.name = "text", .report = report_text},
+    {.name = "json", .report = report_json},
+};
+
+const struct show_format *show_format(const char *name)
+{
+	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
