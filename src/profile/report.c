@@ -19,7 +19,7 @@ enum {
 	CYCLE_MAX = 16,
 	CYCLES_LEAST = 3, /* that are worth a line of their own */
 	NAME_LEN = 4096,
-	COLUMNS = 16,	 /* before the name */
+	COLUMNS = 17,	 /* before the name */
 	NAME_LEAST = 24, /* columns of a name, however deep */
 };
 

@@ -9,6 +9,7 @@
 #include "profile/show.h"
 
 #include "base/fmt.h"
+#include "image/symbols.h"
 #include "profile/grow_priv.h"
 #include "profile/names_priv.h"
 
@@ -222,6 +223,19 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* Why addresses of it have no name. */
+static const char *why_of(const struct named_module *m)
+{
+	const int whole = SYMBOLS_SYMTAB | SYMBOLS_DEBUG;
+
+	if (m->why != NULL)
+		return m->why;
+	return symbols_sources(m->file, NULL) > 0 &&
+		       (symbols_sources(m->file, NULL) & whole) != 0
+		   ? "at addresses of no function"
+		   : "it is stripped";
+}
+
 /* A bit for each module without names, the last one for all beyond. */
 static uint64_t *list_lacking(const struct names *n, size_t n_modules,
 			      uint32_t modules[BITS], unsigned *out)
@@ -277,8 +291,7 @@ static int note_lacking(struct work *w)
 		const struct named_module *m = &names->modules[modules[i]];
 
 		note(w->s, "no symbols for %s (%s): %lu sample%s",
-		     m->name[0] == '\0' ? "some code" : m->name,
-		     m->why != NULL ? m->why : "it is stripped",
+		     m->name[0] == '\0' ? "some code" : m->name, why_of(m),
 		     (unsigned long)count[i], plural(count[i]));
 	}
 	free(bits);

@@ -67,7 +67,10 @@ static void maps(int pid, char **paths, int n)
 		ranges[i] = (struct module_range){bias_of_file[i] + low,
 						  bias_of_file[i] + high};
 	}
-	if (modules_of_list(im, specs, (size_t)n, &m, &err) < 0 ||
+	/* As a process has it: a file, with a build-id or without. */
+	if ((n == 1 && paths[0][0] == '/'
+		 ? modules_of_file(im, paths[0], bias_of_file[0], &m, &err)
+		 : modules_of_list(im, specs, (size_t)n, &m, &err)) < 0 ||
 	    profile_maps(w, pid, m, &err) < 0)
 		fail("maps");
 	modules_free(m);
@@ -155,7 +158,7 @@ static void many(char **word)
 		for (uint32_t j = 0; j < s.n; j++)
 			frames[j] = (struct profile_frame){
 			    .pc = bias_of_file[0] + 0x2000 +
-				  next_random(&state) % functions * 48 + 21,
+				  next_random(&state) % functions * 15 + 0x1200,
 			    .is_return = j + 1 < s.n};
 		time += 1000000 + next_random(&state) % 4096;
 		s.time_ns = time;
