@@ -3,7 +3,8 @@
  * The tree is printed without recursion of our own: stacks may be a million
  * deep. Where calls repeat in a cycle (a calls b calls a ...), and nothing
  * branches off, the cycle is printed once, and a line says how often it comes
- * again. A function that calls itself is one node already (calls.h). */
+ * again; of other long rows of calls the middle is left out. A function that
+ * calls itself is one node already (calls.h). */
 #include "profile/report.h"
 
 #include "base/fmt.h"
@@ -17,6 +18,9 @@
 enum {
 	FUNCTIONS_SHOWN = 25,
 	CYCLE_MAX = 16,
+	INDENT_MAX = 160, /* columns, where lines are as long as they are */
+	ROW_HEAD = 100,	  /* lines of a row of calls, and then ... */
+	ROW_TAIL = 30,	  /* ... the last ones */
 	CYCLES_LEAST = 3, /* that are worth a line of their own */
 	NAME_LEN = 4096,
 	COLUMNS = 17,	 /* before the name */
@@ -185,13 +189,14 @@ static void put_run(const struct calls_node *n, FILE *out)
 		fprintf(out, " x %u-%u", n->least, n->most);
 }
 
+/* No line is longer than it must be: deep ones begin with their depth. */
 static void indent(const struct tree_print *t, size_t depth)
 {
-	size_t room = t->p->width > COLUMNS + NAME_LEAST
-			  ? t->p->width - COLUMNS - NAME_LEAST
-			  : 0;
+	size_t width = t->p->width != 0 ? t->p->width : INDENT_MAX;
+	size_t room =
+	    width > COLUMNS + NAME_LEAST ? width - COLUMNS - NAME_LEAST : 0;
 
-	if (t->p->width != 0 && 2 * depth > room)
+	if (2 * depth > room)
 		fprintf(t->out, "[%zu] ", depth);
 	else
 		fprintf(t->out, "%*s", (int)(2 * depth), "");
@@ -275,6 +280,18 @@ static size_t put_cycle(const struct tree_print *t, size_t i, size_t len,
 	return i + len * times;
 }
 
+static size_t leave_out(const struct tree_print *t, size_t i, size_t n,
+			size_t *depth)
+{
+	const struct calls_node *last = &t->c->nodes[t->chain[i + n - 1]];
+
+	put_shares(t->out, last->total, last->self, t->c->total);
+	indent(t, *depth);
+	fprintf(t->out, "(%zu calls are left out)\n", n);
+	*depth += n;
+	return i + n;
+}
+
 static int put_chain(struct tree_print *t, uint32_t node, size_t depth)
 {
 	size_t i = 0, times;
@@ -282,10 +299,12 @@ static int put_chain(struct tree_print *t, uint32_t node, size_t depth)
 
 	if (follow_chain(t, node) < 0)
 		return -1;
-	while (i < t->n_chain) {
+	for (size_t lines = 0; i < t->n_chain; lines++) {
 		size_t len = find_cycle(t, i, &times);
 
-		if (len > 0)
+		if (lines >= ROW_HEAD && t->n_chain - i > 2 * ROW_TAIL)
+			i = leave_out(t, i, t->n_chain - i - ROW_TAIL, &depth);
+		else if (len > 0)
 			i = put_cycle(t, i, len, times, &depth);
 		else
 			put_call(t, t->chain[i++], depth++);

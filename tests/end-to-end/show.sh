@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-plan 66
+plan 69
 
 build_image make rel "$ROOT/tests/end-to-end/show_make.c"
 
@@ -285,6 +285,15 @@ ok "1,000 frames deep: $bytes bytes a sample" test "$bytes" -lt 16
 	echo "finish 0 100000000000"
 } | ./make deep.hark x
 ok "a million frames deep" "$HARK" show deep.hark -o deep.txt
+{
+	echo "maps 10 $(ldd /bin/true | awk '/libc.so/ {print $3}')"
+	echo "many 10 10 2 200000 1 5000"
+	echo "finish 0 100000000000"
+} | ./make deep.hark x
+ok "of different functions" "$HARK" show deep.hark -o deep.txt --force
+like "the middle is left out" "$(cat deep.txt)" '\([0-9]+ calls are left out\)'
+ok "few lines, none of them long" awk 'length > 500 {exit 1}
+	END {exit NR > 250}' deep.txt
 
 # -- info, ls, rm -------------------------------------------------------------
 
