@@ -562,11 +562,17 @@ int file_make_room(struct file_room *room, size_t len)
 	return 0;
 }
 
+static const char no_memory[] = "out of memory";
+
+/* A file that there is no memory for is not damaged; the code says so. */
 static enum file_status damaged(const struct file_reader *r, const char *what,
 				struct hark_err *err)
 {
-	err_set(err, HARK_EINPUT, 0, "%s: damaged at byte %lu: %s", r->name,
-		(unsigned long)r->position, what);
+	if (what == no_memory)
+		err_set(err, HARK_ENOMEM, ENOMEM, "%s: %s", r->name, what);
+	else
+		err_set(err, HARK_EINPUT, 0, "%s: damaged at byte %lu: %s",
+			r->name, (unsigned long)r->position, what);
 	return FILE_DAMAGED;
 }
 
@@ -634,7 +640,7 @@ const char *file_open_payload(const struct wire_file_chunk *c,
 		return NULL;
 	}
 	if (file_make_room(room, (size_t)c->plain + 1) < 0)
-		return "out of memory";
+		return no_memory;
 	if (ZSTD_decompress(room->at, c->plain, stored + key,
 			    c->stored - key) != c->plain)
 		return "a chunk does not decompress";
@@ -658,7 +664,7 @@ static enum file_status read_payload(struct file_reader *r,
 		ssize_t n;
 
 		if (file_make_room(&r->stored, have + piece) < 0)
-			return damaged(r, "out of memory", err);
+			return damaged(r, no_memory, err);
 		n = read_all(r, r->stored.at + have, piece);
 		if (n < 0)
 			return damaged(r, strerror(errno), err);
@@ -677,7 +683,7 @@ static enum file_status unpack(struct file_reader *r,
 	const char *bad;
 
 	if (file_make_room(&r->stored, 1) < 0)
-		return damaged(r, "out of memory", err);
+		return damaged(r, no_memory, err);
 	bad = file_open_payload(c, r->stored.at, &r->plain, &out->bytes,
 				&out->len);
 	out->key =

@@ -94,7 +94,8 @@ struct file_chunk {
 int file_open(const char *path, struct file_reader **out, struct hark_err *err);
 int file_open_fd(int fd, const char *name, struct file_reader **out,
 		 struct hark_err *err);
-/* For FILE_DAMAGED err says where and what. */
+/* For FILE_DAMAGED err says where and what; HARK_ENOMEM if it is not the file's
+ * fault. */
 enum file_status file_next(struct file_reader *r, struct file_chunk *out,
 			   struct hark_err *err);
 uint64_t file_position(const struct file_reader *r); /* bytes read and good */

@@ -42,6 +42,8 @@ static void *resize(void *ctx, void *old, size_t old_len, size_t len)
 }
 static const struct heap heap = {.resize = resize};
 
+static const char no_memory[] = "out of memory";
+
 /* -- Text -- */
 
 /* Was there room for all words so far? */
@@ -161,7 +163,7 @@ static const char *take_note(struct reader *r, const struct file_chunk *c)
 		if (strcmp(key, "note") != 0 || p->n_notes == PROFILE_NOTES_MAX)
 			continue;
 		if (GROW(p->notes, r->room_notes, p->n_notes + 1) < 0)
-			return "out of memory";
+			return no_memory;
 		p->notes[p->n_notes++] = keep(r, r->value);
 	}
 	return NULL;
@@ -227,7 +229,7 @@ static const char *take_module(struct reader *r, const struct file_chunk *c)
 			m.main = true;
 	}
 	if (GROW(p->modules, r->room_modules, p->n_modules + 1) < 0)
-		return "out of memory";
+		return no_memory;
 	p->modules[p->n_modules++] = m;
 	return NULL;
 }
@@ -259,7 +261,7 @@ static const char *take_thread(struct reader *r, const uint64_t v[4],
 	    v[0] > PROFILE_THREADS_MAX || v[1] > INT32_MAX || v[2] > INT32_MAX)
 		return "a thread has a wrong number";
 	if (GROW(p->threads, r->room_threads, v[0]) < 0)
-		return "out of memory";
+		return no_memory;
 	t = &p->threads[v[0] - 1];
 	if (v[0] > p->n_threads)
 		p->n_threads = v[0];
@@ -302,7 +304,7 @@ static const char *take_frames(struct reader *r, const struct file_chunk *ch)
 		if (p->n_frames == TREE_FRAMES_MAX)
 			return "too many frames";
 		if (GROW(p->frames, r->room_frames, p->n_frames + 1) < 0)
-			return "out of memory";
+			return no_memory;
 		address += (uint64_t)varint_unfold(v[1]);
 		p->frames[p->n_frames++] =
 		    (struct tree_frame){.address = address,
@@ -328,7 +330,7 @@ static const char *take_nodes(struct reader *r, const struct file_chunk *ch)
 		if (p->n_nodes == TREE_NODES_MAX)
 			return "too many nodes";
 		if (GROW(p->nodes, r->room_nodes, p->n_nodes + 1) < 0)
-			return "out of memory";
+			return no_memory;
 		p->nodes[p->n_nodes] = (struct tree_node){
 		    (uint32_t)(p->n_nodes - v[0]), (uint32_t)v[1]};
 		p->n_nodes++;
@@ -354,7 +356,7 @@ static const char *take_sample(struct reader *r, const uint64_t v[4],
 		if (p->n_samples == PROFILE_SAMPLES_MAX)
 			return "too many samples";
 		if (GROW(p->samples, r->room_samples, p->n_samples + 1) < 0)
-			return "out of memory";
+			return no_memory;
 		p->samples[p->n_samples++] =
 		    (struct stacks_sample){.time_ns = time,
 					   .thread = (uint32_t)(v[0] - 1),
@@ -483,6 +485,7 @@ static int read_chunks(struct reader *r, struct file_reader *f,
 {
 	enum file_status status = FILE_CHUNK;
 	struct profile_facts *facts = &r->p->facts;
+	struct hark_err why = {0};
 	struct file_chunk c;
 	const char *bad = NULL;
 
@@ -496,15 +499,16 @@ static int read_chunks(struct reader *r, struct file_reader *f,
 			break;
 		facts->chunks++;
 		facts->bytes = file_position(f);
-		status = file_next(f, &c, err);
+		status = file_next(f, &c, &why);
 	}
 	facts->is_complete = bad == NULL && status == FILE_END;
-	if (bad != NULL && strcmp(bad, "out of memory") == 0)
+	if (bad == no_memory ||
+	    (status == FILE_DAMAGED && why.code == HARK_ENOMEM))
 		r->no_memory = true;
 	if (bad != NULL)
 		note_damage(r, f, name, bad);
 	else if (status == FILE_DAMAGED)
-		facts->damage = keep(r, err->text);
+		facts->damage = keep(r, why.text);
 	return r->no_memory ? err_set(err, HARK_ENOMEM, ENOMEM, "out of memory")
 			    : 0;
 }

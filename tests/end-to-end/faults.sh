@@ -4,11 +4,16 @@
 # there is. hark then says why in one line and returns 125, or does its work;
 # it never crashes, hangs, or harms the program.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/image.bash"
 
 begin "$GUESTS/blocked" end
 guest=$pid
 trap 'code=$?; kill $guest; (exit $code); tests_end' EXIT
 hark run --native -q -o sample.hark -- true
+build_image make rel "$ROOT/tests/end-to-end/show_make.c"
+printf '%s\n' "maps 1 $GUESTS/blocked" "thread 1 1 name" \
+	"sample 1 1 5 1 0 0 0 r0:main+9 0:main+1" "lost 1 why" "finish 0 9" |
+	./make profile.hark prog
 
 # How many calls could fail.
 count() {
@@ -47,12 +52,15 @@ walk() {
 	fi
 }
 
-plan 15
+plan 18
 walk "hark version" '^hark ' version
 walk "hark help" 'hark' help run
 walk "hark doctor" 'kernel' doctor
 walk "hark info" 'kind' info sample.hark
 walk "hark info --json" '"kind"' info --json sample.hark
+walk "hark info of a profile" 'kind' info profile.hark
+walk "hark show" '1 sample' show profile.hark
+walk "hark show --json" '"samples":1' show --json --callers profile.hark
 walk "hark run --native" '^up$' run --native -q -- echo up
 walk "hark run --native -o" '^up$' run --native -q -o f.hark -- echo up
 walk "hark record" '^up$' record -q -o f.hark -- echo up

@@ -72,7 +72,7 @@ START_TEST(reader_notices_every_flipped_bit)
 
 	for (size_t i = 0; i < 8 * len; i++) {
 		bytes[i / 8] ^= (uint8_t)(1 << i % 8);
-		if (make_open(bytes, len, &p, &err) == 0) {
+		if (make_open(bytes, len, &p, i % 2 == 0 ? &err : NULL) == 0) {
 			ck_assert_ptr_nonnull(p->facts.damage);
 			ck_assert(!p->facts.is_complete);
 			make_check(p);
@@ -341,7 +341,7 @@ START_TEST(reader_without_memory_says_so)
 		faults_set(0);
 		if (rc < 0)
 			ck_assert_str_ne("", err.text);
-		else if (p->facts.damage == NULL)
+		else /* never less of it */
 			ck_assert_uint_eq(EXAMPLE_SAMPLES, c.total);
 		calls_fini(&c);
 		profile_stacks_free(stacks);
