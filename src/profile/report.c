@@ -27,6 +27,8 @@ enum {
 	NAME_LEAST = 24, /* columns of a name, however deep */
 };
 
+static const double SELF_LEAST = 0.05; /* percent, of functions in the list */
+
 /* -- Words -- */
 
 /* Not more than width columns of it; 0: all. */
@@ -129,6 +131,28 @@ static void put_shares(FILE *out, uint64_t a, uint64_t b, uint64_t whole)
 	fprintf(out, "%6.1f%% %6.1f%%  ", percent(a, whole), percent(b, whole));
 }
 
+/* What has no name is named by its module already. */
+static void put_function(const struct report_plan *p, const struct calls *c,
+			 const struct calls_function *f, FILE *out)
+{
+	enum term_style style = f->is_unknown ? TERM_DOUBTFUL : TERM_PLAIN;
+	size_t module = f->is_unknown ? 0 : strlen(f->module) + 3;
+	size_t room = COLUMNS + module + NAME_LEAST < p->width
+			  ? p->width - COLUMNS - module
+			  : NAME_LEAST;
+
+	put_shares(out, f->self, f->total, c->total);
+	fputs(term_on(style, p->colored), out);
+	put_name(p, out, f->name, room);
+	fputs(term_off(style, p->colored), out);
+	if (!f->is_unknown && f->module[0] != '\0') {
+		fprintf(out, "%s (", term_on(TERM_FAINT, p->colored));
+		put_name(p, out, f->module, 0);
+		fprintf(out, ")%s", term_off(TERM_FAINT, p->colored));
+	}
+	putc('\n', out);
+}
+
 static void put_functions(const struct report_plan *p, const struct calls *c,
 			  FILE *out)
 {
@@ -137,32 +161,19 @@ static void put_functions(const struct report_plan *p, const struct calls *c,
 	fprintf(out, "\n   self   total  function (module)\n");
 	for (size_t i = 0; i < c->n_functions; i++) {
 		const struct calls_function *f = &c->functions[c->order[i]];
-		size_t room = p->width > COLUMNS ? p->width - COLUMNS : 0;
-		size_t module = strlen(f->module) + 3;
 
 		if (f->self == 0)
 			continue;
 		if (shown == FUNCTIONS_SHOWN ||
-		    percent(f->self, c->total) < 0.05) {
+		    percent(f->self, c->total) < SELF_LEAST) {
 			left++;
 			continue;
 		}
-		put_shares(out, f->self, f->total, c->total);
-		room = room > module + NAME_LEAST ? room - module : NAME_LEAST;
-		fputs(term_on(f->is_unknown ? TERM_DOUBTFUL : TERM_PLAIN,
-			      p->colored),
-		      out);
-		put_name(p, out, f->name, room);
-		fputs(term_off(f->is_unknown ? TERM_DOUBTFUL : TERM_PLAIN,
-			       p->colored),
-		      out);
-		fprintf(out, "%s (", term_on(TERM_FAINT, p->colored));
-		put_name(p, out, f->module, 0);
-		fprintf(out, ")%s\n", term_off(TERM_FAINT, p->colored));
+		put_function(p, c, f, out);
 		shown++;
 	}
 	if (left > 0)
-		fprintf(out, "                 and %zu more\n", left);
+		fprintf(out, "%*sand %zu more\n", COLUMNS, "", left);
 }
 
 /* -- Calls -- */

@@ -310,8 +310,12 @@ static int check_kind(const struct recording *r, struct hark_err *err)
 		return r->damage != NULL
 			   ? err_set(err, HARK_EINPUT, 0, "%s", r->damage)
 			   : err_set(err, HARK_EINPUT, 0,
-				     "%s: not a recording, but of kind '%s'",
-				     r->name, kind == NULL ? "?" : kind);
+				     "%s: not a recording, but of kind '%s'%s",
+				     r->name, kind == NULL ? "?" : kind,
+				     kind != NULL &&
+					     strcmp(kind, "profile") == 0
+					 ? " (see it with hark show)"
+					 : "");
 	if (n != WIRE_RECORD_VERSION)
 		return err_set(err, HARK_EINPUT, 0,
 			       "%s: its records are of version %ld; this hark "

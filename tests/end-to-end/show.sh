@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-plan 69
+plan 70
 
 build_image make rel "$ROOT/tests/end-to-end/show_make.c"
 
@@ -265,6 +265,9 @@ is "another kind: which command is for it" "$status:$err" \
 try hark show rec.hark
 like "a recording: likewise" "$status:$err" \
 	'^125:hark: rec.hark: is a recording: see it with hark back'
+try hark back p.hark
+is "and of a profile, others say so" "$status:$err" \
+	"125:hark: p.hark: not a recording, but of kind 'profile' (see it with hark show)"
 echo text >text.hark
 try hark show text.hark
 is "no file of hark's" "$status:$err" \
