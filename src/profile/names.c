@@ -40,6 +40,9 @@ int names_init(struct names *n, const struct profile *p, struct hark_err *err)
 
 void names_fini(struct names *n)
 {
+	for (size_t i = 0; n->modules != NULL && i <= n->profile->n_modules;
+	     i++)
+		jit_close(n->modules[i].jit);
 	modules_free(n->self);
 	image_free(n->image);
 	free(n->modules);
@@ -132,6 +135,12 @@ static const char *differs(const struct profile_module *m,
 		   : "the file has changed here";
 }
 
+/* A program that ran already may have written its names before. */
+static int64_t began(const struct profile *p)
+{
+	return p->facts.command[0] != '\0' ? p->facts.time : 0;
+}
+
 static void open_module(struct names *n, const struct profile_module *m,
 			struct named_module *out)
 {
@@ -142,6 +151,8 @@ static void open_module(struct names *n, const struct profile_module *m,
 	out->name = slash == NULL ? m->path : slash + 1;
 	if (m->kind == MODULE_ANON) {
 		out->why = "no file of code was behind it";
+		if (m->pid != 0)
+			out->jit = jit_open(m->pid, began(n->profile));
 		return;
 	}
 	if (m->kind == MODULE_VDSO)
@@ -250,6 +261,10 @@ size_t names_of(struct names *n, const struct tree_frame *f,
 		return 0;
 	if ((f->flags & TREE_BROKEN) != 0)
 		return put_one(n, names_broken(f->address), base, out);
+	if (m->jit != NULL)
+		name = jit_name(m->jit, addr);
+	if (m->file == NULL && name != NULL)
+		return put_one(n, name, base, out);
 	if (m->file == NULL)
 		return put_unknown(n, m, f->address, base, out);
 	has_symbol = symbols_function(m->file, addr, &s, NULL) == 0;

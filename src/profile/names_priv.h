@@ -5,12 +5,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "present/stacks.h"
+#include "profile/jit_priv.h"
 #include "profile/keys.h"
 #include "profile/reader.h"
 
 /* A module, as far as it is found here. */
 struct named_module {
 	struct image_file *file; /* NULL: not here, or not the same */
+	struct jit *jit;	 /* owned: of code of no file; or NULL */
 	const char *name;	 /* for people */
 	const char *why;	 /* it has no names; NULL if it has */
 	bool is_tried;

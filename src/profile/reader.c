@@ -227,6 +227,8 @@ static const char *take_module(struct reader *r, const struct file_chunk *c)
 			m.mtime_ns = strtoll(r->value, NULL, 10);
 		if (strcmp(key, "main") == 0)
 			m.main = true;
+		if (strcmp(key, "pid") == 0)
+			m.pid = (int)(number(r->value) & INT32_MAX);
 	}
 	if (GROW(p->modules, r->room_modules, p->n_modules + 1) < 0)
 		return no_memory;

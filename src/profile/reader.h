@@ -56,6 +56,7 @@ struct profile_module {
 	size_t id_len; /* 0: none */
 	int64_t mtime_ns;
 	enum module_kind kind;
+	int pid; /* whose it is, if no file is behind it; else 0 */
 	bool main;
 };
 

@@ -21,6 +21,7 @@ enum {
 	INDENT_MAX = 160, /* columns, where lines are as long as they are */
 	ROW_HEAD = 100,	  /* lines of a row of calls, and then ... */
 	ROW_TAIL = 30,	  /* ... the last ones */
+	ROW_BOTH = 60,	  /* fewer are not worth leaving out */
 	CYCLES_LEAST = 3, /* that are worth a line of their own */
 	NAME_LEN = 4096,
 	COLUMNS = 17,	 /* before the name */
@@ -313,7 +314,7 @@ static int put_chain(struct tree_print *t, uint32_t node, size_t depth)
 	for (size_t lines = 0; i < t->n_chain; lines++) {
 		size_t len = find_cycle(t, i, &times);
 
-		if (lines >= ROW_HEAD && t->n_chain - i > 2 * ROW_TAIL)
+		if (lines >= ROW_HEAD && t->n_chain - i > ROW_BOTH)
 			i = leave_out(t, i, t->n_chain - i - ROW_TAIL, &depth);
 		else if (len > 0)
 			i = put_cycle(t, i, len, times, &depth);

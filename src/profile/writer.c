@@ -78,6 +78,7 @@ struct known_module {
 	size_t id_len;
 	enum module_kind kind;
 	bool is_main;
+	int pid; /* whose code it is, if no file is behind it; else 0 */
 	int64_t mtime_ns;
 	uint32_t number; /* in the file, from 1; 0: no frame of it yet */
 };
@@ -207,6 +208,8 @@ static int put_module(struct profile_writer *w, const struct known_module *m,
 		file_text_number(&t, "mtime_ns", m->mtime_ns);
 	if (m->is_main)
 		file_text_number(&t, "main", 1);
+	if (m->pid != 0)
+		file_text_number(&t, "pid", m->pid);
 	return put_text(w, WIRE_CHUNK_MODULE, m->number, &t, err);
 }
 
@@ -291,27 +294,36 @@ static const struct range *find_range(const struct process *p, uint64_t pc)
 	return lo > 0 && pc < p->ranges[lo - 1].end ? &p->ranges[lo - 1] : NULL;
 }
 
-static bool is_module(const struct known_module *k, const struct module *m)
+/* Code of no file is each process's own. */
+static int owner_of(const struct module *m, int pid)
+{
+	return m->kind == MODULE_ANON ? pid : 0;
+}
+
+static bool is_module(const struct known_module *k, const struct module *m,
+		      int pid)
 {
 	size_t len = m->id_len < sizeof k->id ? m->id_len : sizeof k->id;
 
 	return strcmp(k->path, m->path) == 0 && k->kind == m->kind &&
-	       k->id_len == len &&
+	       k->pid == owner_of(m, pid) && k->id_len == len &&
 	       (len == 0 || memcmp(k->id, m->id, len) == 0) &&
 	       k->mtime_ns ==
 		   (m->file != NULL ? image_file_mtime_ns(m->file) : 0);
 }
 
 /* Its index; KEYS_NONE: no memory, or too many. */
-static uint32_t know_module(struct profile_writer *w, const struct module *m)
+static uint32_t know_module(struct profile_writer *w, const struct module *m,
+			    int pid)
 {
-	uint64_t key = XXH3_64bits(m->path, strlen(m->path));
+	uint64_t key = XXH3_64bits_withSeed(m->path, strlen(m->path),
+					    (uint64_t)owner_of(m, pid));
 	size_t at = w->n_modules == 0 ? 0 : keys_first(&w->by_module, key);
 	struct known_module *k;
 	uint32_t i;
 
 	while ((i = keys_next(&w->by_module, key, &at)) != KEYS_NONE)
-		if (is_module(&w->modules[i], m))
+		if (is_module(&w->modules[i], m, pid))
 			return i;
 	i = (uint32_t)w->n_modules;
 	if (i >= MODULES_MAX ||
@@ -322,6 +334,7 @@ static uint32_t know_module(struct profile_writer *w, const struct module *m)
 	*k = (struct known_module){.path = k->path,
 				   .kind = m->kind,
 				   .is_main = m->main,
+				   .pid = owner_of(m, pid),
 				   .id_len = m->id_len};
 	if (k->id_len > sizeof k->id)
 		k->id_len = sizeof k->id;
@@ -353,7 +366,7 @@ static int copy_ranges(struct profile_writer *w, const struct modules *modules,
 
 	for (size_t i = 0; i < modules_count(modules); i++) {
 		const struct module *m = modules_get(modules, i);
-		uint32_t known = know_module(w, m);
+		uint32_t known = know_module(w, m, out->pid);
 
 		if (known == KEYS_NONE ||
 		    GROW(out->ranges, room, out->n + m->n_ranges) < 0)

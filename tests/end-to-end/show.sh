@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-plan 70
+plan 73
 
 build_image make rel "$ROOT/tests/end-to-end/show_make.c"
 
@@ -174,6 +174,25 @@ like "both are noted" "$out" 'no symbols for \[anon\] .*: 1 sample'
 like "a stack without an end is said to be" "$out" \
 	'50\.0%.*|25\.0% +0\.0%  \[callers not found\]'
 like "and counted" "$out" 'note: 1 sample not to the outermost caller'
+
+# A process id that nobody has: what the test leaves in /tmp is its own.
+jit=$((4194304 + $$))
+{
+	echo "maps $jit $T/prog [anon]"
+	echo "sample $jit 10 1 1 0 0 0 r0:main+20 r0x200000020 0x200000018"
+	echo "sample $jit 10 2 1 0 1 0 0x200000035"
+	echo "finish 9 100"
+} | ./make jit.hark x
+trap 'code=$?; rm -f "/tmp/perf-$jit.map"; (exit $code); tests_end' EXIT
+printf '%s\n' "200000010 10 old" "200000020 20 js:other" "nonsense" "zz 5 x" \
+	"200000010 10 js:make" "200000030 0 empty" >"/tmp/perf-$jit.map"
+try hark show jit.hark
+like "names of code that the program made" "$out" 'js:make x 2.*js:other'
+touch -d 2001-01-01 "/tmp/perf-$jit.map"
+like "not of an older program" "$("$HARK" show jit.hark)" '\[anon\]\+0x200000018'
+rm "/tmp/perf-$jit.map"
+ln -s "$T/prog.c" "/tmp/perf-$jit.map"
+like "nor through a link" "$("$HARK" show jit.hark)" '\[anon\]\+0x200000018'
 
 strip -o stripped prog
 {
