@@ -29,6 +29,7 @@ struct json {
 	unsigned depth;		  /* how many objects and arrays are open */
 	char end[JSON_DEPTH_MAX]; /* what ends each */
 	bool begun;		  /* something stands in the innermost */
+	bool is_in_page;	  /* nothing in it may look like HTML */
 };
 
 void json_init(struct json *j, FILE *out);

@@ -111,6 +111,17 @@ START_TEST(json_writes_numbers_in_full)
 }
 END_TEST
 
+START_TEST(json_in_a_page_has_no_markup)
+{
+	struct json j;
+
+	json_init(&j, out);
+	j.is_in_page = true;
+	json_text(&j, NULL, "</script>&amp;");
+	check_text("\"\\u003c/script\\u003e\\u0026amp;\"\n");
+}
+END_TEST
+
 START_TEST(json_wants_a_key_in_an_object)
 {
 	struct json j;
@@ -142,6 +153,7 @@ Suite *present_json_suite(void)
 	tcase_add_test(t, json_escapes_text);
 	tcase_add_test(t, json_escapes_keys_too);
 	tcase_add_test(t, json_writes_numbers_in_full);
+	tcase_add_test(t, json_in_a_page_has_no_markup);
 	tcase_add_test_raise_signal(t, json_wants_a_key_in_an_object, SIGABRT);
 	tcase_add_test_raise_signal(t, json_wants_no_key_in_an_array, SIGABRT);
 	suite_add_tcase(s, t);
