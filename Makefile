@@ -80,6 +80,7 @@ INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
 ENGINE_ASM  := $(wildcard src/engine/*.S)
 GDB_ASM     := $(wildcard src/gdb/*.S)
 PROBE_ASM   := $(wildcard src/probe/*.S)
+PRESENT_ASM := $(wildcard src/present/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
 UNIT_SRC    := $(wildcard tests/unit/*.c)
 GUEST_SRC   := $(wildcard tests/guests/*.c)
@@ -87,7 +88,8 @@ FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 
 INSIDE_OBJ  := $(INSIDE_SRC:%.c=$(O)/inside/%.o) $(INSIDE_ASM:%.S=$(O)/inside/%.o)
 HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) \
-	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM) $(PROBE_ASM))
+	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM) $(PROBE_ASM) \
+	$(PRESENT_ASM))
 UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 
 # The library is a release's: sanitizers belong to programs.
@@ -116,8 +118,10 @@ $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
 	$(Q)$(CC) $(HOSTED) -c $< -o $@
 
-# What hark carries for gdb.
+# What hark carries for gdb, and for browsers.
 $(O)/hosted/src/gdb/init.o: src/gdb/init.py
+$(O)/hosted/src/present/page.o: src/present/page.html src/present/page.css \
+	src/present/page.js
 
 $(O)/inside/%.o: %.c Makefile VERSION
 	@mkdir -p $(@D); $(call say,CC,$@)
