@@ -171,7 +171,8 @@ static int send_packet(struct perfetto *p, unsigned flags, struct hark_err *err)
 /* The first packet: interned data begins here, and what the samples are. */
 static int send_begin(struct perfetto *p, struct hark_err *err)
 {
-	proto_number(&p->deep, TIMEBASE_PERIOD, p->s->period_ns);
+	if (p->s->period_ns != 0)
+		proto_number(&p->deep, TIMEBASE_PERIOD, p->s->period_ns);
 	proto_number(&p->deep, TIMEBASE_COUNTER, COUNTER_CPU_CLOCK);
 	proto_message(&p->inner, PERF_TIMEBASE, &p->deep);
 	proto_message(&p->interned, DEFAULTS_PERF, &p->inner);

@@ -8,8 +8,12 @@
  * 1. Samples of one stack in a row become one.
  * 2. If that is not enough, samples of one stack become one wherever they are:
  *    time order is lost, which the profile's name says.
- * 3. If that is not enough, the lightest stacks of a thread become one frame,
- *    which says how many they were. Totals stay exact. */
+ * 3. If that is not enough, the lightest stacks of a thread become one frame.
+ *    Totals stay exact.
+ *
+ * speedscope walks its trees by calling itself, and gives up between 2,000 and
+ * 4,000 frames. So of deeper stacks the middle is left out, and one frame says
+ * so. */
 #include "present/foreign.h"
 
 #include "present/json.h"
@@ -19,12 +23,16 @@
 #include <string.h>
 
 /* How many frames all samples may name; one takes 4 to 8 bytes. */
-enum { FRAMES_MAX = 8 << 20 };
+enum { FRAMES_MAX = 4 << 20 };
+/* Frames of one stack; so many of them, one that says so, and the rest. */
+enum { DEPTH_MAX = 2000, DEPTH_OUTER = 1000 };
+/* Behind all frames of the profile. */
+enum { FRAME_SMALL, FRAME_LEFT_OUT };
 
 struct scope {
 	const struct stacks *s; /* borrowed */
 	struct json j;
-	uint32_t *depth; /* owned; of each node */
+	uint32_t *depth; /* owned; how many frames each node's stack names */
 	struct stacks_path path;
 };
 
@@ -48,7 +56,7 @@ static int put_name(struct json *j, const struct stacks_frame *f,
 	return 0;
 }
 
-/* The last of them is the one that stands for stacks left out. */
+/* The last two stand for what is left out. */
 static int put_frames(struct scope *c, struct hark_err *err)
 {
 	const struct stacks_frame *f;
@@ -71,9 +79,13 @@ static int put_frames(struct scope *c, struct hark_err *err)
 			json_number(j, "line", f->line);
 		json_end(j);
 	}
-	json_object(j, NULL);
-	json_text(j, "name", "[small stacks, merged]");
-	json_end(j);
+	for (i = 0; i < 2; i++) {
+		json_object(j, NULL);
+		json_text(j, "name",
+			  i == FRAME_SMALL ? "[small stacks, merged]"
+					   : "[frames left out]");
+		json_end(j);
+	}
 	json_end(j);
 	json_end(j);
 	return 0;
@@ -107,8 +119,14 @@ static int put_stack(struct scope *c, uint32_t node, struct hark_err *err)
 	if (stacks_path_to(&c->path, c->s, node, err) < 0)
 		return -1;
 	json_array(&c->j, NULL);
-	for (i = 0; i < c->path.n; i++)
+	for (i = 0; i < c->path.n; i++) {
+		if (i == DEPTH_OUTER && c->path.n > DEPTH_MAX) {
+			json_number(&c->j, NULL,
+				    c->s->n_frames + FRAME_LEFT_OUT);
+			i = c->path.n - (DEPTH_MAX - DEPTH_OUTER - 1);
+		}
 		json_number(&c->j, NULL, c->s->nodes[c->path.nodes[i]].frame);
+	}
 	json_end(&c->j);
 	return 0;
 }
@@ -179,7 +197,7 @@ static int put_summed(struct scope *c, struct stacks_sum *sums, size_t n,
 		rest += sums[i].weight;
 	if (n_put < n) {
 		json_array(&c->j, NULL);
-		json_number(&c->j, NULL, c->s->n_frames);
+		json_number(&c->j, NULL, c->s->n_frames + FRAME_SMALL);
 		json_end(&c->j);
 	}
 	json_end(&c->j);
@@ -204,8 +222,10 @@ static int measure_depths(struct scope *c, struct hark_err *err)
 	if (c->depth == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "no memory for %zu stacks",
 			       c->s->n_nodes);
-	for (i = 1; i < c->s->n_nodes; i++)
-		c->depth[i] = c->depth[c->s->nodes[i].parent] + 1;
+	for (i = 1; i < c->s->n_nodes; i++) {
+		c->depth[i] = c->depth[c->s->nodes[i].parent];
+		c->depth[i] += c->depth[i] < DEPTH_MAX;
+	}
 	return 0;
 }
 

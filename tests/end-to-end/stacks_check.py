@@ -149,6 +149,15 @@ def check_perf(truth, path):
 
 # -- speedscope ----------------------------------------------------------------
 
+def middle_left_out(stacks):
+    out = collections.Counter()
+    for stack, weight in stacks.items():
+        if len(stack) > 2000:
+            stack = (*stack[:1000], "[frames left out]", *stack[-999:])
+        out[stack] += weight
+    return out
+
+
 def check_speedscope(truth, path):
     data = strict_json(path)
     same(data["$schema"], "https://www.speedscope.app/file-format-schema.json",
@@ -157,18 +166,19 @@ def check_speedscope(truth, path):
     for f in frames:
         assert isinstance(f["name"], str) and f["name"], f
         assert set(f) <= {"name", "file", "line", "col"}, f
-    same([f["name"] for f in frames[:-1]],
+    same([f["name"] for f in frames[:-2]],
          [truth.name(i) for i in range(len(truth.frames))], "frames")
-    running = [t for t, c in enumerate(truth.by_thread()) if c]
+    wanted = [middle_left_out(c) for c in truth.by_thread()]
+    running = [t for t, c in enumerate(wanted) if c]
     same(len(data["profiles"]), len(running), "profiles")
-    n_names = 0
+    n_names = small = 0
     for profile, t in zip(data["profiles"], running):
         same(profile["type"], "sampled", "type")
         assert profile["unit"] in ("none", "nanoseconds")
         same(len(profile["samples"]), len(profile["weights"]), "weights")
         same(profile["endValue"] - profile["startValue"], sum(profile["weights"]),
              "total")
-        got, want = collections.Counter(), truth.by_thread()[t]
+        got, want = collections.Counter(), wanted[t]
         for stack, weight in zip(profile["samples"], profile["weights"]):
             n_names += len(stack) + 1
             got[tuple(frames[i]["name"] for i in stack)] += weight
@@ -177,10 +187,11 @@ def check_speedscope(truth, path):
             same_counts(got, want, "stacks")
         else:
             for stack, weight in got.items():
-                same(weight, want[stack], "stack")
+                # Stacks may be alike without their middle.
+                same(weight <= want[stack], True, "stack")
         same(sum(got.values()) + small, sum(want.values()), "all")
-    assert n_names <= (8 << 20) + 1000, f"{n_names} frames"
-    return f"{n_names} frames named"
+    assert n_names <= (4 << 20) + 1000, f"{n_names} frames"
+    return f"{n_names} frames named, {small} merged"
 
 
 # -- protobuf ------------------------------------------------------------------
