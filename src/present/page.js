@@ -1175,8 +1175,9 @@ function resize() {
   render();
 }
 
-// For scripts: what is drawn now, in the page's coordinates.
+// For scripts: whether all is drawn, and what, in the page's coordinates.
 window.hark = {
+  isStill: () => goal === cam && !dirty,
   boxes() {
     told = [];
     render();

@@ -31,10 +31,7 @@ def boxes(b):
 
 def settled(b):
     """When nothing moves any more: what is drawn."""
-    b.until("(() => { const g = document.getElementById('graph').dataset;"
-            "const n = hark.boxes(); const k = JSON.stringify(n);"
-            "const same = window.lastBoxes === k; window.lastBoxes = k;"
-            "return same; })()")
+    b.until("hark.isStill()")
     return boxes(b)
 
 
