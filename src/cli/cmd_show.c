@@ -57,18 +57,23 @@ static int parse_share(const struct cli_args *args, double *out)
 	return args_refuse(args, "'%s' is no percentage", text);
 }
 
-/* NULL: it was refused. */
+/* --json and --flame are formats, too. NULL: they do not agree. */
 static const struct show_format *choose_format(const struct cli_args *args)
 {
+	static const struct {
+		const char *flag, *format;
+	} flags[] = {{"json", "json"}, {"flame", "html"}};
 	const char *name = args_value(args, "format");
 
-	if (args_flag(args, "json")) {
-		if (name != NULL && strcmp(name, "json") != 0) {
-			args_refuse(args, "--json and --format %s do not agree",
-				    name);
+	for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+		if (!args_flag(args, flags[i].flag))
+			continue;
+		if (name != NULL && strcmp(name, flags[i].format) != 0) {
+			args_refuse(args, "--%s is %s, not %s", flags[i].flag,
+				    flags[i].format, name);
 			return NULL;
 		}
-		name = "json";
+		name = flags[i].format;
 	}
 	return show_format(name == NULL ? "text" : name);
 }

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-plan 73
+plan 83
 
 build_image make rel "$ROOT/tests/end-to-end/show_make.c"
 
@@ -106,7 +106,31 @@ assert [t["name"] for t in d["threads"]] == ["first", "worker"]
 print("fine")' 2>&1)" fine
 is "json by its other name" "$("$HARK" show p.hark --format json)" "$out"
 try hark show p.hark --json --format text
-is "two formats are refused" "$status" 125
+is "two formats are refused" "$status:$err" \
+	"125:hark: show: --json is json, not text; see 'hark help show'"
+try hark show p.hark --json --flame
+is "by all their names" "$status" 125
+
+# -- For others ---------------------------------------------------------------
+
+"$HARK" show p.hark --format folded >folded
+is "folded: all samples are there" \
+	"$(awk '{n += $NF} END {print n}' folded)" 100
+is "folded: whole stacks" "$(awk '/heavy/ {print gsub(/dive/, "")}' folded)" 5001
+ok "the others write something" bash -c 'for f in html speedscope pprof \
+	perfetto firefox perf-script; do
+		"$HARK" show p.hark --format $f -o p.$f && [ -s p.$f ] || exit 1
+	done'
+for f in speedscope firefox; do
+	ok "$f is JSON" /usr/bin/python3 -c 'import json, sys
+json.load(open(sys.argv[1]))' p.$f
+done
+like "pprof is compressed" "$(od -An -tx1 -N2 p.pprof)" '1f 8b'
+like "speedscope names functions" "$(cat p.speedscope)" '"dive"'
+"$HARK" show p.hark --flame -o flame.html
+ok "--flame is --format html" cmp flame.html p.html
+is "the page needs nothing else" \
+	"$(grep -Eci '(src|href)="?https?:' flame.html)" 0
 
 # -- Which samples ------------------------------------------------------------
 
