@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INDENT = 2, TEXT_COLUMN = 26, WIDTH_MAX = 100 };
+enum { INDENT = 2, TEXT_COLUMN = 26, WIDTH_MAX = 100, CHOICES_MAX = 40 };
 
 struct page {
 	FILE *out; /* borrowed */
@@ -70,15 +70,33 @@ static void print_commands(const struct page *p)
 		entry(p, c->name, c->text);
 }
 
+/* `one of a, b, c: text`, since text_wrap() breaks lines at blanks. */
+static void spell_choices(const struct cli_row *o, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size, "one of ");
+
+	for (const char *at = o->arg; *at != '\0' && n + 3 < size; at++) {
+		out[n++] = (char)(*at == '|' ? ',' : *at);
+		if (*at == '|')
+			out[n++] = ' ';
+	}
+	snprintf(out + n, size - n, ": %s", o->text);
+}
+
+/* A list of choices that would fill a line of its own goes to the text. */
 static void print_option(const struct page *p, const struct cli_row *o)
 {
-	char left[64];
+	const char *arg = o->arg != NULL ? o->arg : "";
+	bool is_long = strlen(arg) >= CHOICES_MAX;
+	char left[64], text[512];
 
 	snprintf(left, sizeof left, "%c%c%s --%s%s%s",
 		 o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
 		 o->letter != 0 ? "," : " ", o->name, o->arg != NULL ? "=" : "",
-		 o->arg != NULL ? o->arg : "");
-	entry(p, left, o->text);
+		 is_long ? "CHOICE" : arg);
+	if (is_long)
+		spell_choices(o, text, sizeof text);
+	entry(p, left, is_long ? text : o->text);
 }
 
 static void print_options(const struct page *p, const struct cli_row *command)

@@ -15,7 +15,7 @@ static const struct show_format formats[] = {
     {.name = "pprof", .present = present_pprof, .is_binary = true},
     {.name = "perfetto", .present = present_perfetto, .is_binary = true},
     {.name = "firefox", .present = present_firefox},
-    {.name = "perf-script", .present = present_perf_script},
+    {.name = "perf", .present = present_perf_script},
 };
 
 const struct show_format *show_format(const char *name)

@@ -118,7 +118,7 @@ is "folded: all samples are there" \
 	"$(awk '{n += $NF} END {print n}' folded)" 100
 is "folded: whole stacks" "$(awk '/heavy/ {print gsub(/dive/, "")}' folded)" 5001
 ok "the others write something" bash -c 'for f in html speedscope pprof \
-	perfetto firefox perf-script; do
+	perfetto firefox perf; do
 		"$HARK" show p.hark --format $f -o p.$f && [ -s p.$f ] || exit 1
 	done'
 for f in speedscope firefox; do
