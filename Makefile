@@ -4,6 +4,7 @@
 #   make check      every test, one last line     make bench    the figures
 #   make install    PREFIX=/usr/local             make help     all targets
 #   make bench-probe  what a probe costs, against every peer that is here
+#   make bench-profile  what it costs to know one's callers
 #   make lossless     probes as a library, x86-64 and sparc64
 #
 #   make M=asan     the hosted half under ASan and UBSan, in build/asan
@@ -111,8 +112,9 @@ $(O)/hosted/src/probe/native%.o $(O)/hosted/tests/unit/native_stand_ins.o: \
 	-fno-sanitize=all -fno-stack-protector
 
 # Reads stacks: what lies between variables, too.
-$(O)/hosted/src/unwind/%.o: HOSTED += -mgeneral-regs-only \
-	-fno-sanitize=all -fno-stack-protector
+$(O)/hosted/src/unwind/%.o: HOSTED += -mgeneral-regs-only
+$(O)/hosted/src/unwind/%.o $(O)/hosted/tests/unit/unwind_test.o: \
+	HOSTED += -fno-sanitize=all -fno-stack-protector
 
 $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
@@ -260,6 +262,10 @@ probe-long: $(HARK) guests
 	KILLS=100 bash tests/end-to-end/probe-left.sh
 	CYCLES=5000 bash tests/end-to-end/probe-cycles.sh
 
+# A million samples of stacks that move, each walked twice: some minutes.
+profile-long: $(HARK)
+	UNWIND_SAMPLES=1000000 bash tests/end-to-end/unwind.sh
+
 # A million damaged recordings, in slices that can be run one by one:
 # make record-fuzz-long FROM=250000 TO=500000.
 FROM ?= 0
@@ -281,9 +287,12 @@ bench: setup
 bench-probe: setup
 	$(BUILD_ALL) all
 	bench/probe
+bench-profile: setup
+	$(BUILD_ALL) all
+	bench/profile
 
 setup:
-	tools/setup $(or $(filter check bench,$(MAKECMDGOALS:bench-probe=check)),build)
+	tools/setup $(or $(filter check bench,$(MAKECMDGOALS:bench-pro%=check)),build)
 
 # -- Static checks ------------------------------------------------------------
 
@@ -344,8 +353,8 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all docs unit whole guests fuzzers check demo bench bench-probe setup \
-	format record-fuzz-long probe-long format-check tidy cppcheck install clean help FORCE
+.PHONY: all docs unit whole guests fuzzers check demo bench bench-probe bench-profile \
+	setup format record-fuzz-long probe-long profile-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -44,6 +44,7 @@ struct entry {
 #define ENTRY_ODD   ((uint64_t)1 << 63)
 #define ENTRY_EXACT ((uint64_t)1 << 60)
 enum { ENTRY_HOW = 61, ENTRY_SAVED = 56 }; /* shifts, of 2 and 4 bits */
+enum { STRIDE = 8 };			   /* entries, of a search */
 /* What two frames must have in common to be the same. */
 #define ENTRY_SAME (ENTRY_SP | ENTRY_EXACT | (uint64_t)3 << ENTRY_HOW)
 
@@ -59,6 +60,9 @@ struct map {
 	uint64_t base; /* sp of the outermost frame on the same stack */
 	uint64_t generation, used;
 	uint32_t buffer, first, n, n_spans;
+	uint32_t fresh, fresh_before; /* frames of the last two samples that
+				       * were new */
+	uint32_t zero;
 };
 
 struct unwind_maps {
@@ -133,6 +137,7 @@ struct take {
 	 * .joined_* are the first two that were the same, and the rbp then if
 	 * that matters. */
 	uint32_t c, joined_c, joined_k;
+	uint32_t parted_k, next_try; /* since when, and until when, not */
 	bool joined, joined_live;
 	struct span joined_rbp;
 	/* Spans from here on end further in than c; and than joined_c. */
@@ -144,7 +149,7 @@ struct take {
 	uint64_t before_at;
 	uint32_t before_since;
 
-	uint32_t walked;
+	uint32_t skipped; /* steps that were not made */
 	uint8_t worst;
 };
 
@@ -160,9 +165,12 @@ UNWIND_INLINE uint64_t entry_sp(const struct entry *e)
 
 /* -- rbp -- */
 
+/* The state of quick steps is in registers; whoever gets a pointer to it gets
+ * one to a copy. */
+
 /* Finds the rbp that was left behind. */
-static __attribute__((noinline)) void find_rbp(const struct take *t,
-					       struct unwind_state *a)
+static __attribute__((noinline)) void find_rbp_of(const struct take *t,
+						  struct unwind_state *a)
 {
 	for (uint32_t c = t->skipped_e; c > t->skipped_c; c--) {
 		unsigned saved = t->old[c].at >> ENTRY_SAVED & 15;
@@ -177,6 +185,14 @@ static __attribute__((noinline)) void find_rbp(const struct take *t,
 	a->rbp_since = t->before_since;
 }
 
+UNWIND_INLINE void find_rbp(const struct take *t, struct unwind_state *a)
+{
+	struct unwind_state copy = *a;
+
+	find_rbp_of(t, &copy);
+	*a = copy;
+}
+
 UNWIND_INLINE bool get_rbp(struct take *t, bool plain, struct unwind_state *a,
 			   uint64_t *out)
 {
@@ -186,7 +202,7 @@ UNWIND_INLINE bool get_rbp(struct take *t, bool plain, struct unwind_state *a,
 }
 
 /* The step from frame `outer` has used rbp. */
-static void note_use(struct take *t, const struct span *s)
+UNWIND_INLINE void note_use(struct take *t, const struct span *s)
 {
 	uint32_t n = t->n_new_spans;
 
@@ -231,21 +247,42 @@ UNWIND_INLINE bool is_same(struct take *t, bool plain, struct unwind_state *a,
 	       (get_rbp(t, plain, a, rbp) && *rbp == (*live)->value);
 }
 
-/* The next frame of the map that this one could be: .c. */
+/* Does the map have a frame of this pc and sp? Then it is .c. To look for it at
+ * each step costs as much as the step, if all has changed; so the longer it
+ * was in vain, the more steps are made before the next try; and the first try
+ * is where half of what was new lately is done. */
+static __attribute__((noinline)) bool look_for(struct take *t, uint64_t pc,
+					       uint64_t sp, uint32_t k)
+{
+	const struct entry *old = t->old;
+	uint32_t c = t->c, n = t->n_old, passed = 0;
+
+	t->next_try = k + 1 + (k - t->parted_k) / 2;
+	for (; c + STRIDE <= n; c += STRIDE) {
+		if (entry_sp(&old[c + STRIDE - 1]) < sp)
+			continue;
+		/* No branch depends on which of them it is. */
+		for (uint32_t i = 0; i < STRIDE - 1; i++)
+			passed += entry_sp(&old[c + i]) < sp;
+		break;
+	}
+	c += passed;
+	while (c < n && entry_sp(&old[c]) < sp)
+		c++;
+	t->c = c;
+	return c < n && old[c].pc == pc && entry_sp(&old[c]) == sp;
+}
+
 UNWIND_INLINE void join(struct take *t, bool plain, struct unwind_state *a)
 {
 	const struct span *live;
 	uint64_t rbp = 0;
-	uint32_t c = t->c;
 
-	while (c < t->n_old && entry_sp(&t->old[c]) < a->sp)
-		c++;
-	t->c = c;
-	if (c == t->n_old || t->old[c].pc != a->pc ||
-	    !is_same(t, plain, a, c, &live, &rbp))
+	if (!look_for(t, a->pc, a->sp, a->k) ||
+	    !is_same(t, plain, a, t->c, &live, &rbp))
 		return;
 	t->joined = true;
-	t->joined_c = c;
+	t->joined_c = t->c;
 	t->joined_k = a->k;
 	t->joined_span = t->span;
 	t->joined_live = live != NULL;
@@ -277,6 +314,8 @@ static void part(struct take *t)
 		note_use(t, &s);
 	}
 	t->joined = false;
+	t->parted_k = t->joined_k + (t->c - t->joined_c);
+	t->next_try = 0;
 }
 
 /* -- Following -- */
@@ -339,6 +378,7 @@ UNWIND_INLINE void follow(struct take *t, bool plain, struct unwind_state *a)
 	a->sp = entry_sp(&t->old[e]);
 	a->exact = false;
 	a->k += e - c;
+	t->skipped += e - c;
 	t->c = e;
 }
 
@@ -356,8 +396,8 @@ static void leap(struct take *t)
 }
 
 /* A frame that was not reached by a quick step. */
-static struct entry odd_entry(const struct take *t,
-			      const struct unwind_state *a)
+UNWIND_INLINE struct entry odd_entry(const struct take *t,
+				     const struct unwind_state *a)
 {
 	struct entry e = {a->pc, a->sp};
 
@@ -368,24 +408,35 @@ static struct entry odd_entry(const struct take *t,
 	return e;
 }
 
-static __attribute__((noinline)) enum unwind_step
-odd_step(struct take *t, struct unwind_state *a, struct entry *out)
+static __attribute__((noinline)) enum unwind_step odd_step_at(struct take *t)
 {
 	struct unwind_work *w = &t->w;
+	const struct unwind_state *a = &w->at;
 	unsigned leaps = w->leaps;
 	enum unwind_step got;
 
 	if (a->rbp_at == RBP_BEHIND)
-		find_rbp(t, a);
-	w->at = *a;
+		find_rbp_of(t, &w->at);
 	got = unwind_odd_step(w);
-	*a = w->at;
 	if (got != STEP_DONE)
 		return got;
 	if (w->leaps != leaps && !t->joined)
 		leap(t);
-	*out = odd_entry(t, a);
+	if (w->how > t->worst && a->k < t->max_depth)
+		t->worst = w->how;
 	return STEP_DONE;
+}
+
+UNWIND_INLINE enum unwind_step odd_step(struct take *t, struct unwind_state *a,
+					struct entry *out)
+{
+	enum unwind_step got;
+
+	t->w.at = *a;
+	got = odd_step_at(t);
+	*a = t->w.at;
+	*out = odd_entry(t, a);
+	return got;
 }
 
 /* One step, what to remember of it, and the rbp that it has used. */
@@ -428,19 +479,16 @@ UNWIND_INLINE uint32_t take_all(struct take *t, bool plain)
 		struct span use = {.outer = UINT32_MAX};
 		struct entry next;
 
-		if (!t->joined)
+		if (!t->joined && a.k >= t->next_try)
 			join(t, plain, &a);
 		if (t->joined)
 			follow(t, plain, &a);
-		t->walked++;
 		if (make_step(t, plain, &a, &next, &use) == STEP_END)
 			return a.k + 1;
 		if (a.k == t->max_depth) {
 			t->w.end = UNWIND_DEEP;
 			return a.k;
 		}
-		if (t->w.how > t->worst)
-			t->worst = t->w.how;
 		if (t->joined && t->c + 1 < t->n_old &&
 		    is_same(t, plain, &a, t->c + 1, &live, &rbp)) {
 			t->c++;
@@ -466,6 +514,7 @@ static void choose(struct take *t, uint64_t sp)
 	t->from = UNWIND_MAPS;
 	t->n_old = 0;
 	t->n_old_spans = 0;
+	t->next_try = UINT32_MAX;
 	for (uint32_t i = 0; i < UNWIND_MAPS; i++) {
 		const struct map *a = &m->map[i];
 
@@ -481,6 +530,8 @@ static void choose(struct take *t, uint64_t sp)
 	t->n_old = best->n;
 	t->old_spans = spans(m, t->from);
 	t->n_old_spans = best->n_spans;
+	t->next_try = best->fresh < best->fresh_before ? best->fresh / 2
+						       : best->fresh_before / 2;
 }
 
 /* Where the sample goes: the map of its stack, or the least used one. */
@@ -560,24 +611,32 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 	uint64_t base = t->w.base != 0 ? t->w.base : entry_sp(last);
 	uint32_t home = t->from, kept = 0;
 
-	if (t->from == UNWIND_MAPS || m->map[t->from].base != base) {
-		if (t->w.end != UNWIND_DEEP || t->from == UNWIND_MAPS)
-			home = find_home(m, base);
-	}
+	if (t->from == UNWIND_MAPS ||
+	    (m->map[t->from].base != base && t->w.end != UNWIND_DEEP))
+		home = find_home(m, base);
 	if (is_whole && home == t->from)
 		kept = t->n_old - t->joined_c;
 	else if (t->joined)
 		part(t);
+	/* A base that this stack has passed is none: whatever was there, it
+	 * would be chosen again and again. */
+	if (home != t->from && t->from != UNWIND_MAPS &&
+	    m->map[t->from].base < base) {
+		m->map[t->from].n = 0;
+		m->map[t->from].used = 0;
+	}
 	store_spans(t, &m->map[home], kept, depth);
 	store_entries(t, &m->map[home], kept, depth);
 	m->map[home].n = depth;
 	m->map[home].base = base;
 	m->map[home].generation = t->w.s->generation;
 	m->map[home].used = ++m->clock;
+	m->map[home].fresh_before = m->map[home].fresh;
+	m->map[home].fresh = depth - kept;
 	*out = (struct unwind_sample){.map = home,
 				      .depth = depth,
 				      .kept = kept,
-				      .walked = t->walked,
+				      .walked = depth - t->skipped,
 				      .end = t->w.end,
 				      .worst = t->worst};
 }
@@ -598,7 +657,8 @@ void unwind_sample(const struct unwind_space *s, struct unwind_maps *m,
 	t.c = 0;
 	t.span = t.n_old_spans;
 	t.joined = false;
-	t.walked = 0;
+	t.parted_k = 0;
+	t.skipped = 0;
 	t.worst = UNWIND_RULE;
 	depth = s->read == NULL ? take_all(&t, true) : take_all(&t, false);
 	store(&t, depth, out);

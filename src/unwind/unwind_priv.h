@@ -122,6 +122,7 @@ UNWIND_INLINE bool unwind_load(const struct unwind_work *w, bool plain,
 {
 	if (!plain)
 		return w->s->read(w->s->ctx, at, out, sizeof *out);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): U2 */
 	*out = *(const volatile uint64_t *)(uintptr_t)at;
 	return true;
 }
