@@ -5,7 +5,7 @@
 # many; `make profile-long` takes a million.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 6
+plan 8
 
 g++ -std=c++17 -O2 -g -c "$ROOT/tests/end-to-end/unwind_work.cc" -o work.o || exit 1
 build_image sampled rel -I"$ROOT/tests/unit" "$ROOT/tests/unit/unwind_self.c" \
@@ -25,6 +25,8 @@ sum() {
 sampled() {
 	[ -z "$err" ] || printf '# %s\n' "$out" "$err"
 	is "$1: samples are walks, and libunwind's" "$status $(sum wrong) $(sum differ)" "0 0 0"
+	ok "$1: libunwind is seldom alone with what it says" \
+		[ $(($(sum alone) * 100)) -le "$(sum asked)" ]
 	ok "$1: all were taken, few could not be" \
 		[ $(($(sum samples) + $(sum faulted))) -ge "$2" -a \
 		$(($(sum faulted) * 100)) -lt "$2" ]
