@@ -104,10 +104,14 @@ static unsigned call_length(uint8_t modrm, uint8_t sib)
 
 static bool is_behind_call(struct unwind_work *w, uint64_t pc)
 {
-	uint8_t code[CALL_MAX];
+	const struct collect_frames *f = unwind_code(w, pc - 1);
+	uint8_t code[CALL_MAX] = {0};
+	uint32_t n;
 
-	if (unwind_code(w, pc - 1) == NULL ||
-	    !get_code(w, pc - sizeof code, code, sizeof code))
+	if (f == NULL)
+		return false;
+	n = pc - f->start < CALL_MAX ? (uint32_t)(pc - f->start) : CALL_MAX;
+	if (!get_code(w, pc - n, code + CALL_MAX - n, n))
 		return false;
 	if (code[CALL_MAX - 5] == 0xe8)
 		return true;

@@ -654,13 +654,13 @@ END_TEST
 /* Frames of code without rules, each leading to the next in a ring. */
 START_TEST(a_ring_of_frames_ends)
 {
-	static const uint8_t ret[] = {0xc3};
+	static const uint8_t calls[] = {0xff, 0xd7, 0xc3}; /* call *%rdi; ret */
 	uint64_t ring[4], out[256];
-	struct probe_frame f = {.pc = (uintptr_t)make_code(ret, 1)};
+	struct probe_frame f = {.pc = (uintptr_t)make_code(calls, 3) + 2};
 
 	ring[0] = (uintptr_t)&ring[2];
 	ring[2] = (uintptr_t)&ring[0];
-	ring[1] = ring[3] = f.pc + 1;
+	ring[1] = ring[3] = f.pc;
 	ck_assert_int_eq(modules_refresh(modules, &(bool){0}, NULL), 0);
 	list_code();
 	f.gpr[X86_RSP] = f.gpr[X86_RBP] = (uintptr_t)ring;
