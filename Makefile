@@ -4,7 +4,7 @@
 #   make check      every test, one last line     make bench    the figures
 #   make install    PREFIX=/usr/local             make help     all targets
 #   make bench-probe  what a probe costs, against every peer that is here
-#   make bench-profile  what it costs to know one's callers
+#   make bench-profile  what it costs to know one's callers, and to be sampled
 #   make lossless     probes as a library, x86-64 and sparc64
 #
 #   make M=asan     the hosted half under ASan and UBSan, in build/asan
@@ -290,6 +290,7 @@ bench-probe: setup
 bench-profile: setup
 	$(BUILD_ALL) all
 	bench/profile
+	bench/sampling
 
 setup:
 	tools/setup $(or $(filter check bench,$(MAKECMDGOALS:bench-pro%=check)),build)
