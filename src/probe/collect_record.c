@@ -47,8 +47,9 @@ static uint64_t used(const struct collect_ring *r)
 static bool drop_oldest(const struct collect_work *w)
 {
 	struct collect_ring *r = w->ring;
-	uint32_t size =
-	    r->tail_at < r->size ? record_at(w, r->tail_at)->size : 0;
+	uint32_t size = r->tail_at < r->size && r->tail_at % 8 == 0
+			    ? record_at(w, r->tail_at)->size
+			    : 0;
 
 	if (size == 0 || size % 8 != 0 || size > r->size - r->tail_at ||
 	    size > used(r))
@@ -157,8 +158,8 @@ uint8_t *collect_reserve(struct collect_work *w, uint32_t len)
 	uint32_t need = (uint32_t)sizeof(struct collect_record) + len;
 	struct collect_ring *r = w->ring;
 
-	if (r->at > r->size || r->left > r->size - r->at || need > r->chunk ||
-	    r->is_full != 0)
+	if (r->at > r->size || r->left > r->size - r->at || r->at % 8 != 0 ||
+	    need > r->chunk || r->is_full != 0)
 		return NULL;
 	if ((need > r->left && !go_on(w, need)) || !has_room(w, need)) {
 		r->is_full = w->plan->geometry.policy == COLLECT_FILL;
