@@ -47,9 +47,11 @@ static int sigaction_there(struct door *d, int sig, uint64_t new, uint64_t old,
 				     strerror((int)-answer));
 }
 
-static int caught(const struct door *d, uint64_t *out, struct hark_err *err)
+/* SigCgt: those that have a handler; SigIgn: those that are ignored. */
+static int ask_set(const struct door *d, const char *which, uint64_t *out,
+		   struct hark_err *err)
 {
-	if (proc_status(d->pid, d->threads[0].tid, "SigCgt", 16, out) == 0)
+	if (proc_status(d->pid, d->threads[0].tid, which, 16, out) == 0)
 		return 0;
 	return err_set(err, HARK_EGONE, errno, "process %d ended meanwhile",
 		       d->pid);
@@ -71,6 +73,13 @@ static int take_one(struct insertion *i, struct door *d, int sig,
 	return remote_write(d, scratch_at(i->home), &a, sizeof a, err) < 0
 		   ? -1
 		   : sigaction_there(d, sig, scratch_at(i->home), 0, err);
+}
+
+/* It stays as it is; the program may ask, though. */
+static int look_at(struct insertion *i, struct door *d, int sig,
+		   struct hark_err *err)
+{
+	return sigaction_there(d, sig, 0, action_at(i->home, sig), err);
 }
 
 /* The borrowed thread gets its mask when it goes back. */
@@ -127,15 +136,18 @@ int insert_take_signals(struct insertion *i, struct door *d,
 			struct hark_err *err)
 {
 	const uint64_t head[2] = {i->plan.at, i->ours};
-	uint64_t set;
+	uint64_t set, ignored;
 
 	_Static_assert(offsetof(struct collect_home, ours) == 8, "head");
-	if (caught(d, &set, err) < 0 ||
+	if (ask_set(d, "SigCgt", &set, err) < 0 ||
+	    ask_set(d, "SigIgn", &ignored, err) < 0 ||
 	    remote_write(d, i->home, head, sizeof head, err) < 0)
 		return -1;
 	set |= i->ours;
 	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (set & bit(sig) && take_one(i, d, sig, err) < 0)
+		if (set & bit(sig)
+			? take_one(i, d, sig, err) < 0
+			: ignored & bit(sig) && look_at(i, d, sig, err) < 0)
 			return -1;
 	return open_masks(i, d, err);
 }
@@ -252,7 +264,7 @@ int insert_give_signals(const struct insert_left *l, struct door *d,
 {
 	uint64_t set;
 
-	if (caught(d, &set, err) < 0)
+	if (ask_set(d, "SigCgt", &set, err) < 0)
 		return -1;
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (set & bit(sig) && give_one(l, d, sig, err) < 0)

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 20
+plan 21
 
 build masks
 
@@ -85,3 +85,19 @@ done
 
 exec 7>&-
 wait $guest
+
+# -- What is ignored is so, for who asks --
+
+cat >ignored.c <<'EOC'
+#include <signal.h>
+#include <stdio.h>
+int main(void)
+{
+	struct sigaction a;
+	sigaction(SIGHUP, NULL, &a);
+	puts(a.sa_handler == SIG_IGN ? "ok" : "not ignored");
+}
+EOC
+gcc -O2 ignored.c -o ignored || exit 1
+is "ignored before hark came" "$(trap '' HUP && "$HARK" probe -q -o shown \
+	-n 'pid$target:a.out:main:entry { @ = count(); }' -- ./ignored)" ok
