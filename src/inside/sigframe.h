@@ -73,13 +73,16 @@ struct sig_info {
 	union {
 		uint64_t addr; /* faults */
 		struct {
+			uint64_t perf_addr, perf_data; /* CODE_PERF */
+		};
+		struct {
 			uint64_t call_addr;
 			int32_t nr;
 			uint32_t arch;
 		} sys;
 		struct {
-			uint32_t pid, uid;
-			uint64_t value; /* of sigqueue */
+			uint32_t pid, uid; /* a timer: .uid is its overrun */
+			uint64_t value;	   /* of sigqueue, of a timer */
 		};
 	};
 	uint8_t rest[96];
@@ -89,6 +92,7 @@ _Static_assert(sizeof(struct sig_info) == 128, "siginfo_t");
 enum {
 	CODE_USER = 0,
 	CODE_KERNEL = 0x80,
+	CODE_TIMER = -2,
 	CODE_BRKPT = 1,		/* SIGTRAP: the CPU does not say why */
 	CODE_TRACE = 2,		/* SIGTRAP: after one instruction */
 	CODE_PERF = 6,		/* SIGTRAP: a counter has overflowed */

@@ -165,6 +165,17 @@ static int which(struct holding *h, struct brake **out, struct hark_err *err)
 	return tracee_set_regs(h->pid, &regs, err);
 }
 
+/* A clock of the program before (probe/sampling.h) may have ticked in the
+ * middle of execve. This one knows nothing of it. */
+static bool is_stale_tick(pid_t pid)
+{
+	enum { CODE_PERF = 6 }; /* TRAP_PERF */
+	siginfo_t info;
+
+	return ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 &&
+	       info.si_signo == SIGTRAP && info.si_code == CODE_PERF;
+}
+
 /* Signals on the way are delivered. */
 static int run(struct holding *h, struct hark_err *err)
 {
@@ -182,8 +193,10 @@ static int run(struct holding *h, struct hark_err *err)
 			continue;
 		if (which(h, &at, err) < 0)
 			return -1;
-		if (at == NULL)
+		if (at == NULL) {
+			sig = is_stale_tick(h->pid) ? 0 : sig;
 			continue;
+		}
 		sig = 0;
 		if (is_ready(h, at))
 			return 0;

@@ -273,6 +273,20 @@ void board_account(struct board *b, uint32_t site, struct collect_account *out)
 	*out = sum;
 }
 
+void board_samples(const struct board *b, struct collect_account *out)
+{
+	struct collect_account sum = {0};
+	uint32_t n = board_areas(b);
+
+	for (uint32_t i = 0; i < n; i++)
+		add_account(
+		    &sum,
+		    &collect_state(board_area_at(b, board_reader_of(b, i, n)))
+			 ->samples);
+	add_account(&sum, &b->base->samples);
+	*out = sum;
+}
+
 /* ORDER collect_reason */
 static const char *const reason_text[COLLECT_REASONS] = {
     [COLLECT_NO_AREA] = "hits of threads beyond the most that have room",
@@ -285,6 +299,8 @@ static const char *const reason_text[COLLECT_REASONS] = {
 	"speculative records found no room, or came too late (specsize)",
     [COLLECT_NO_COMMIT] = "committed records found their buffer full (bufsize)",
     [COLLECT_NO_FAULT] = "errors found their buffer full (bufsize)",
+    [COLLECT_PASSED] =
+	"ticks passed, for samples took too long; the next counts for them",
 };
 
 void board_explain(struct board *b, void (*line)(void *ctx, const char *text),

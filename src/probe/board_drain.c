@@ -114,6 +114,18 @@ static size_t torn(const struct board *b, const struct collect_ring *ring,
 	return moved <= len && moved % 8 == 0 ? moved : len;
 }
 
+/* r->size is one that can be. */
+static bool is_sample(const struct collect_record *r)
+{
+	const struct collect_sample *s =
+	    (const struct collect_sample *)(const void *)(r + 1);
+
+	return r->size >= sizeof *r + sizeof *s && s->map < UNWIND_MAPS &&
+	       s->n == (r->size - sizeof *r - sizeof *s) / sizeof(uint64_t) &&
+	       s->kept <= s->from && s->from <= s->depth &&
+	       s->n <= s->depth - s->from;
+}
+
 static bool is_sound(const struct board *b, const struct collect_record *r,
 		     size_t len)
 {
@@ -124,6 +136,8 @@ static bool is_sound(const struct board *b, const struct collect_record *r,
 	if (r->size < sizeof *r || r->site >= b->plan.geometry.max_sites ||
 	    r->clause >= b->program->clauses.n)
 		return false;
+	if (r->kind == COLLECT_SAMPLE)
+		return is_sample(r);
 	return r->kind == COLLECT_RECORD ||
 	       (r->kind == COLLECT_FAULT && r->size == sizeof *r + 40);
 }
@@ -284,6 +298,7 @@ static void tell(uint32_t area, const struct collect_record *r,
 	    .clause = r->clause,
 	    .area = area,
 	    .is_fault = r->kind == COLLECT_FAULT,
+	    .is_sample = r->kind == COLLECT_SAMPLE,
 	    .entries = (const uint8_t *)(r + 1),
 	    .len = r->size - (uint32_t)sizeof *r,
 	};

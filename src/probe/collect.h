@@ -24,6 +24,8 @@
 
 /* Bytes of a board. */
 uint64_t collect_board_size(const struct collect_plan *plan);
+/* And of .work, for samples down to .max_depth. */
+uint64_t collect_work_size(const struct collect_plan *plan);
 /* Makes one in zeroed memory; board is where hark has it mapped. */
 void collect_board_init(const struct collect_plan *plan, void *board);
 

@@ -22,7 +22,7 @@ static bool is_whole(const struct collect_plan *plan)
 	return __atomic_load_n(state, __ATOMIC_RELAXED) == 0;
 }
 
-static bool is_dead(const struct collect_plan *plan)
+bool collect_hark_is_dead(const struct collect_plan *plan)
 {
 	return plan->hark != 0 &&
 	       sys_call3(SYS_NR_KILL, plan->hark, 0, 0) == NO_SUCH_PROCESS;
@@ -44,7 +44,7 @@ static void wait_for(struct collect_work *w, struct collect_loader *l,
 	for (unsigned i = 0; i < WAITS && !is_done(l, mine); i++) {
 		uint32_t done = __atomic_load_n(&l->done, __ATOMIC_ACQUIRE);
 
-		if (is_dead(w->plan))
+		if (collect_hark_is_dead(w->plan))
 			break;
 		if ((int32_t)(done - mine) < 0)
 			sys_call(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&l->done,

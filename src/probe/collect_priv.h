@@ -14,6 +14,7 @@
 #define PROBE_COLLECT_PRIV_H
 
 #include "probe/collect.h"
+#include "unwind/unwind.h"
 
 #define COLLECT_BOARD_MAGIC 0x6472616f62627270ull /* "prbboard" */
 
@@ -35,6 +36,7 @@ enum collect_reason {
 	COLLECT_NO_SPECULATION, /* a speculation's buffer is full */
 	COLLECT_NO_COMMIT,	/* no room for what was committed */
 	COLLECT_NO_FAULT,	/* the record of a fault found no room */
+	COLLECT_PASSED,		/* nothing was: ticks of the clock passed */
 	COLLECT_REASONS
 };
 
@@ -78,6 +80,7 @@ struct collect_board {
 	uint32_t exec_missed; /* how many have not waited any longer */
 	uint8_t pad[56];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
+	struct collect_account samples;	   /* likewise */
 };
 
 /* -- Of an area -- */
@@ -113,6 +116,13 @@ _Static_assert(sizeof(struct collect_slot) == 64, "a line of the cache");
 struct collect_state {
 	uint64_t work; /* offset from the area */
 	uint64_t reasons[COLLECT_REASONS];
+	struct collect_account samples;
+	/* Of the last sample of each map: 0: none; and whose they are. */
+	uint32_t depth[UNWIND_MAPS];
+	uint32_t sampled; /* as .owner */
+	/* The last sample took too long; ticks that are let pass therefore,
+	 * and that were since the last sample. */
+	uint32_t slow, pause, passed;
 };
 _Static_assert(sizeof(struct collect_state) <=
 		   sizeof((struct collect_area *)0)->collector,
@@ -145,6 +155,7 @@ enum collect_record_kind {
 	COLLECT_RECORD = 1,
 	COLLECT_FAULT,
 	COLLECT_PAD, /* only .size and .kind are there */
+	COLLECT_SAMPLE,
 };
 
 struct collect_record {
@@ -156,6 +167,21 @@ struct collect_record {
 	/* entries; or five numbers, of a fault */
 };
 _Static_assert(sizeof(struct collect_record) == 32, "layout");
+
+/* Of a COLLECT_SAMPLE: one part of a stack, or all of it. */
+struct collect_sample {
+	uint32_t map;	/* which of the thread's stacks: unwind/unwind.h */
+	uint32_t kept;	/* frames, from the outermost on, that are as before */
+	uint32_t depth; /* frames of the whole stack */
+	uint32_t from;	/* the first frame of this part; .kept: the first */
+	uint32_t n;	/* frames of this part; up to .depth: the last */
+	uint8_t end, zero[3];
+	uint32_t ticks; /* that it stands for */
+	uint32_t pad;
+	/* addresses, with their enum unwind_how above COLLECT_HOW */
+};
+_Static_assert(sizeof(struct collect_sample) == 32, "layout");
+enum { COLLECT_HOW = 56 };
 
 /* Records of [tail, head) are whole, one behind the other; none goes over the
  * end of a chunk. hark moves tail with COLLECT_SWITCH, the thread with
@@ -370,12 +396,15 @@ void collect_unlock(struct collect_lock *l);
 
 /* collect_loader.c: the thread waits, for a while, until hark knows. */
 void collect_tell_loaded(struct collect_work *w);
+bool collect_hark_is_dead(const struct collect_plan *plan);
 
 /* collect_record.c: room for len bytes behind a record's head, or NULL. The
  * head is filled in and the record is there for hark with collect_put(). */
 uint8_t *collect_reserve(struct collect_work *w, uint32_t len);
 void collect_put(struct collect_work *w, enum collect_record_kind kind,
 		 uint32_t len);
+/* The record whose head is filled in, of that many bytes in all. */
+void collect_publish(struct collect_work *w, uint32_t size);
 /* Wakes hark. */
 void collect_ring(struct collect_board *b);
 void collect_head(struct collect_work *w, struct collect_record *r,
@@ -383,6 +412,31 @@ void collect_head(struct collect_work *w, struct collect_record *r,
 /* A record that is whole already. */
 bool collect_put_copy(struct collect_work *w, const void *record,
 		      uint32_t size);
+
+/* collect_sample.c: in a signal handler, with all signals blocked. */
+struct unwind_maps *collect_maps(struct collect_area *area);
+struct unwind_cache *collect_cache(const struct collect_plan *plan);
+enum collect_fate {
+	FATE_RECORDED,
+	FATE_DROPPED,
+	FATE_RECURSED,
+	FATE_FAULTED,
+};
+/* C1 holds for samples, too. NULL: of a thread without an area. */
+void collect_sampled(const struct collect_plan *plan, struct collect_area *area,
+		     enum collect_fate fate);
+enum collect_fate collect_put_sample(struct collect_area *area,
+				     uint64_t time_ns,
+				     const struct unwind_sample *s);
+/* A tick comes: is it let pass? And how long the sample took that was not, by
+ * the stopwatch. */
+bool collect_passes(struct collect_area *area);
+uint64_t collect_stopwatch(struct collect_area *area);
+/* So many ticks have passed by themselves. */
+void collect_overran(struct collect_area *area, uint32_t n);
+void collect_took(struct collect_area *area, uint64_t ns);
+/* The next one is whole. */
+void collect_forget_sample(struct collect_area *area);
 
 /* collect_speculation.c */
 uint64_t collect_speculation(struct machine_host *h);

@@ -180,16 +180,21 @@ void collect_head(struct collect_work *w, struct collect_record *r,
 	r->pid = w->area->pid;
 }
 
-void collect_put(struct collect_work *w, enum collect_record_kind kind,
-		 uint32_t len)
+void collect_publish(struct collect_work *w, uint32_t size)
 {
 	struct collect_ring *r = w->ring;
 	uint32_t much = r->size / 2 < COLLECT_BELL ? r->size / 2 : COLLECT_BELL;
 
-	collect_head(w, record_at(w, r->at), kind, len);
-	publish(w, (uint32_t)sizeof(struct collect_record) + len);
+	publish(w, size);
 	if (w->plan->geometry.policy == COLLECT_SWITCH && used(r) > much)
 		ring_bell(w);
+}
+
+void collect_put(struct collect_work *w, enum collect_record_kind kind,
+		 uint32_t len)
+{
+	collect_head(w, record_at(w, w->ring->at), kind, len);
+	collect_publish(w, (uint32_t)sizeof(struct collect_record) + len);
 }
 
 bool collect_put_copy(struct collect_work *w, const void *record, uint32_t size)

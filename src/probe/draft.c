@@ -86,7 +86,7 @@ static bool can_watch(struct draft *d, int pid)
 {
 	struct loader l;
 
-	if (!watch_wanted(d->program, pid, d->modules) ||
+	if ((!d->samples && !watch_wanted(d->program, pid, d->modules)) ||
 	    !loader_find(d->modules, &l) || l.state == 0)
 		return false;
 	d->loader_state = l.state;
@@ -130,7 +130,7 @@ int draft_init(struct draft *d, struct image *im, int pid, int target,
 	       const struct compile *script, const struct options *options,
 	       enum draft_use use, struct hark_err *err)
 {
-	*d = (struct draft){0};
+	*d = (struct draft){.samples = options->samples};
 	if (find_modules(d, im, pid, err) == 0 &&
 	    naming_new(im, pid, &d->naming, err) == 0 &&
 	    compile_script(d, target, script, options, err) == 0 &&
@@ -184,7 +184,7 @@ static bool has(const struct draft *d, bool (*is)(const struct probe_insn *i))
 
 bool draft_reads(const struct draft *d)
 {
-	return has(d, reads);
+	return d->samples || has(d, reads);
 }
 
 bool draft_wants_errno(const struct draft *d)

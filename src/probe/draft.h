@@ -25,7 +25,7 @@ struct draft {
 	struct naming *naming;
 	/* The loader is watched (probe/late.h): probe .loader tells, of a list
 	 * that is whole if the word there is 0. */
-	bool watches;
+	bool watches, samples;
 	size_t loader;
 	uint64_t loader_state;
 	char *missing; /* what is not there yet: lines; or NULL */
@@ -44,7 +44,7 @@ int draft_init(struct draft *d, struct image *im, int pid, int target,
 	       enum draft_use use, struct hark_err *err);
 void draft_fini(struct draft *d);
 
-/* Does a clause read memory that may not be there? */
+/* Does a clause read memory that may not be there, or a sample? */
 bool draft_reads(const struct draft *d);
 /* Does one ask for errno? */
 bool draft_wants_errno(const struct draft *d);

@@ -36,6 +36,8 @@ struct insert_plan {
 	void *ctx;
 	struct collect_geometry geometry; /* max_sites: at least */
 	uint32_t flags;			  /* COLLECT_* */
+	uint32_t scan;			  /* of samples: unwind/unwind.h */
+	uint64_t period_ns;
 	struct collect_clock clock;
 	int inner_pid;	      /* what the process calls itself */
 	int64_t errno_offset; /* probe/errno_place.h; 0: not asked for */
@@ -94,6 +96,11 @@ int insert_seen(struct insertion *i, struct modules *modules, bool forgot,
  * done, or the program is gone; 1: no probe is hit any more, but somebody is
  * still in one: let all go, and come again. */
 int insert_remove(struct insertion *i, struct door *d, struct hark_err *err);
+/* Its threads, which are all held, have timers from now on: for a plan with
+ * COLLECT_TIMERS. */
+int insert_arm(const struct insertion *i, struct door *d, struct hark_err *err);
+/* Is the held process the program that they went into? */
+bool insert_is_in(const struct insertion *i, const struct door *d);
 void insert_close(struct insertion *i);
 
 /* The number of the next site. */

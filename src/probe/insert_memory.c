@@ -1,14 +1,18 @@
 /* probe/insert_memory.c - what is mapped in a probed process.
  *
- *	plan | image | home | table | board	one block
+ *	plan | image | home | table | work | board	one block
  *	trampolines	wherever the patches lead to, page by page
  *
  * The block is a mapping of the plan's file first, into which the others are
  * put: so it has a name in the process's maps from the beginning, and a plan
  * at its start that says what else there is (insert_adopt.c). The image finds
- * home behind itself; the table is zero in children of fork; plan and board
- * are shared with hark. Only trampolines have addresses of their own choice:
- * the block gets out of their way. */
+ * home behind itself; table and work are zero in children of fork; plan and
+ * board are shared with hark. Only trampolines have addresses of their own
+ * choice: the block gets out of their way.
+ *
+ * Work is there if threads are sampled: what is remembered of the stacks of
+ * each, for as many frames as there may be. That is much address space and
+ * little memory; where address space is limited, there are fewer frames. */
 #include "probe/insert_priv.h"
 
 #include "outside/blob.h"
@@ -130,7 +134,7 @@ static bool is_in_the_way(const struct insertion *i, uint64_t at, uint64_t len)
 
 /* Where no trampoline will be: what was in the way is kept until there is
  * something else, so that the kernel offers another place each time. */
-static int map_block(struct insertion *i, struct door *d, int64_t fd,
+static int try_block(struct insertion *i, struct door *d, int64_t fd,
 		     struct hark_err *err)
 {
 	enum { TRIES = 64 };
@@ -170,7 +174,8 @@ static void place(struct insertion *i)
 	head->image = i->image = i->plan.at + i->plan.size;
 	head->home = i->home = i->image + i->image_len;
 	head->table = i->table = i->home + i->home_len;
-	head->board = i->board.at = i->table + i->table_len;
+	head->work = i->table + i->table_len;
+	head->board = i->board.at = head->work + head->work_len;
 	__atomic_store_n(&head->self, i->plan.at, __ATOMIC_RELEASE);
 }
 
@@ -189,6 +194,16 @@ static void measure(struct insertion *i)
 	head->board_len = i->board.size;
 }
 
+/* Threads are sampled: down to depth. */
+static void measure_work(struct insertion *i, uint32_t depth)
+{
+	struct collect_plan *head = plan_of(i);
+
+	head->max_depth = depth;
+	head->work_len =
+	    depth == 0 ? 0 : insert_page_up(collect_work_size(head));
+}
+
 static int make_plan(struct insertion *i, struct hark_err *err)
 {
 	const struct insert_plan *p = i->want;
@@ -201,6 +216,22 @@ static int make_plan(struct insertion *i, struct hark_err *err)
 	head->program.n = p->program->size;
 	measure(i);
 	return 0;
+}
+
+/* As deep as there is address space for. */
+static int map_block(struct insertion *i, struct door *d, int64_t fd,
+		     struct hark_err *err)
+{
+	static const uint32_t depths[] = {1 << 20, 1 << 16, 1 << 12, 1 << 8};
+
+	if (!(i->want->flags & COLLECT_SAMPLES))
+		return try_block(i, d, fd, err);
+	for (size_t k = 0; k < sizeof depths / sizeof *depths; k++) {
+		measure_work(i, depths[k]);
+		if (try_block(i, d, fd, err) == 0)
+			return 0;
+	}
+	return -1;
 }
 
 static int map_plan(struct insertion *i, struct door *d, struct hark_err *err)
@@ -227,7 +258,7 @@ static int map_plan(struct insertion *i, struct door *d, struct hark_err *err)
 static int put_there(struct door *d, uint64_t at, uint64_t len, int prot,
 		     int64_t fd, struct hark_err *err)
 {
-	const int flags = fd < 0 ? PRIVATE : MAP_SHARED | MAP_NORESERVE;
+	const int flags = (fd < 0 ? PRIVATE : MAP_SHARED) | MAP_NORESERVE;
 	const struct remote_map m = {at, len, prot, flags | MAP_FIXED, fd};
 	uint64_t got;
 
@@ -247,22 +278,29 @@ static int map_image(struct insertion *i, struct door *d, struct hark_err *err)
 	return rc;
 }
 
+/* Table and work. */
 static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	const int prot = PROT_READ | PROT_WRITE;
+	const uint64_t len = i->table_len + plan_of(i)->work_len;
 	int64_t answer;
 
 	if (put_there(d, i->home, i->home_len, prot, -1, err) < 0 ||
-	    put_there(d, i->table, i->table_len, prot, -1, err) < 0 ||
-	    gate_call(&d->gate, &answer, err, SYS_madvise, i->table,
-		      i->table_len, MADV_WIPEONFORK, 0, 0, 0) < 0)
+	    put_there(d, i->table, len, prot, -1, err) < 0 ||
+	    gate_call(&d->gate, &answer, err, SYS_madvise, i->table, len,
+		      MADV_WIPEONFORK, 0, 0, 0) < 0)
 		return -1;
 	if (answer < 0)
 		return err_set(err, HARK_EREFUSE, (int)-answer,
 			       "memory of process %d cannot be kept from its "
 			       "children: %s",
 			       i->pid, strerror((int)-answer));
-	return 0;
+	/* Of each thread's share little is used. */
+	return len == i->table_len
+		   ? 0
+		   : gate_call(&d->gate, &answer, err, SYS_madvise,
+			       plan_of(i)->work, plan_of(i)->work_len,
+			       MADV_NOHUGEPAGE, 0, 0, 0);
 }
 
 /* The board of the program before: a file of hark's that the process opens. */

@@ -7,6 +7,7 @@
  *	insert_code.c	  trampolines and changed bytes
  *	insert_place.c	  what is mapped where bytes are changed
  *	insert_signals.c  the program's handlers, and hark's
+ *	insert_timers.c	  timers of its threads
  *	insert_record.c	  what leaving needs: written down, and read again
  *	insert_remove.c	  the way back, by that record
  *	insert_adopt.c	  what a hark that was killed has left */
@@ -181,6 +182,11 @@ int insert_take_signals(struct insertion *i, struct door *d,
 			struct hark_err *err);
 int insert_give_signals(const struct insert_left *l, struct door *d,
 			struct hark_err *err);
+
+/* -- insert_timers.c -- */
+
+int insert_disarm(const struct insert_left *l, struct door *d,
+		  struct hark_err *err);
 
 /* -- insert_threads.c -- */
 

@@ -104,7 +104,7 @@ int insert_record(struct insertion *i, struct hark_err *err)
 uint64_t insert_whole(const struct collect_plan *head)
 {
 	return head->size + head->image_len + head->home_len + head->table_len +
-	       head->board_len;
+	       head->work_len + head->board_len;
 }
 
 uint64_t insert_raised_at(const struct collect_plan *head)
@@ -122,7 +122,8 @@ static bool are_lengths(const struct collect_plan *h)
 	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
 		if (all[k] == 0 || all[k] > most || all[k] % INSERT_PAGE != 0)
 			return false;
-	return h->table_len >= sizeof(struct collect_table) &&
+	return h->work_len <= most && h->work_len % INSERT_PAGE == 0 &&
+	       h->table_len >= sizeof(struct collect_table) &&
 	       h->board_len >= sizeof(struct collect_area) &&
 	       h->home_len >= sizeof(struct collect_home);
 }
@@ -132,7 +133,8 @@ static bool is_head(const struct collect_plan *h, uint64_t at)
 	return are_lengths(h) && h->self == at && h->image == at + h->size &&
 	       h->home == h->image + h->image_len &&
 	       h->table == h->home + h->home_len &&
-	       h->board == h->table + h->table_len && h->removal >= sizeof *h &&
+	       h->work == h->table + h->table_len &&
+	       h->board == h->work + h->work_len && h->removal >= sizeof *h &&
 	       h->removal <= h->size - sizeof(struct collect_removal);
 }
 

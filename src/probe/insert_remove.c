@@ -13,6 +13,7 @@
  * R2  The record is not changed: other processes may share it. */
 #include "probe/insert_priv.h"
 
+#include "inside/sigframe.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
 
@@ -128,7 +129,8 @@ static bool is_moved(const struct trampoline *t, unsigned offset)
 }
 
 /* Behind a byte of ours that traps (or at one that is no instruction): its
- * signal is still to come, and hark's handler is to have it. */
+ * signal is still to come, and hark's handler is to have it. So is that of a
+ * clock, wherever the thread is. */
 static bool is_trapped(const struct insert_left *l, const struct door_thread *t)
 {
 	uint64_t pending;
@@ -136,6 +138,8 @@ static bool is_trapped(const struct insert_left *l, const struct door_thread *t)
 	if (proc_status(l->pid, t->tid, "SigPnd", 16, &pending) < 0 ||
 	    (pending & l->record.ours) == 0)
 		return false;
+	if (l->head.flags & COLLECT_SAMPLES && pending & SIG_BIT(SIG_TRAP))
+		return true;
 	for (uint64_t k = 0; k < l->record.changes.n; k++) {
 		const struct collect_change *c = &l->change[k];
 
@@ -317,7 +321,8 @@ int insert_take_out(const struct insert_left *l, struct door *d,
 {
 	int back;
 
-	if (restore_text(l, d, err) < 0)
+	if (restore_text(l, d, err) < 0 ||
+	    (has_home(l, d) && insert_disarm(l, d, err) < 0))
 		return -1;
 	back = bring_all_back(l, d, err);
 	if (back <= 0)
@@ -351,8 +356,7 @@ int insert_undo(struct insertion *i, struct door *d, struct hark_err *err)
 		   : remote_unmap(d, &i->plan.at, insert_whole(head), err);
 }
 
-/* Is it still the program that the probes went into? */
-static bool is_there(const struct insertion *i, const struct door *d)
+bool insert_is_in(const struct insertion *i, const struct door *d)
 {
 	uint64_t magic;
 
@@ -369,7 +373,7 @@ int insert_remove(struct insertion *i, struct door *d, struct hark_err *err)
 	if (i->removed)
 		return 0;
 	rc = door_begin(d, err);
-	if (rc == 0 && is_there(i, d))
+	if (rc == 0 && insert_is_in(i, d))
 		rc = take_out(i, d, err);
 	i->removed = rc == 0;
 	if (door_leave(d, rc < 0 ? &second : err) < 0)

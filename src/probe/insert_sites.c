@@ -348,6 +348,8 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	uint64_t at = 0;
 
 	head->flags = i->want->flags;
+	head->scan = i->want->scan;
+	head->period_ns = i->want->period_ns;
 	head->clock = i->want->clock;
 	head->pid = (uint32_t)i->want->inner_pid;
 	head->errno_offset = i->want->errno_offset;
@@ -357,7 +359,7 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	    insert_put(i, i->want->execname, strlen(i->want->execname) + 1,
 		       &head->execname, err) < 0)
 		return -1;
-	if (wants_stacks(i->want->program) &&
+	if ((head->flags & COLLECT_SAMPLES || wants_stacks(i->want->program)) &&
 	    stack_tables_new(&store, &i->tables, err) < 0)
 		return -1;
 	if (reserve_sites(i, err) < 0 || put_sites(i, err) < 0 ||
@@ -410,8 +412,10 @@ int insert_publish(struct insertion *i, const struct collect_span *frames,
 	struct collect_index index = *collect_index(head);
 	uint64_t at = 0;
 
-	if (frames != NULL)
+	if (frames != NULL) {
 		index.frames = *frames;
+		index.generation++;
+	}
 	index.sites.n = i->n_sites;
 	if (put_list(i, &i->kept_codes, i->code, i->n_codes, sizeof *i->code,
 		     &index.codes, err) < 0 ||

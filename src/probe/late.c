@@ -252,6 +252,7 @@ static int look(struct late *l, struct hark_err *err)
 	if (forget(l, &forgot, err) < 0 || come_again(l, err) < 0 ||
 	    (has_new(l) && come(l, err) < 0))
 		return -1;
+	l->p.changed(l->p.ctx);
 	return insert_seen(l->p.insertion, l->now, forgot, err);
 }
 

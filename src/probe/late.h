@@ -30,6 +30,8 @@ struct late_plan {
 	/* Probes have come: probe k of the listing is number first + k for
 	 * insert_site(). The listing stays. */
 	void (*came)(void *ctx, const struct listing *l, size_t first);
+	/* The list of modules is another one. */
+	void (*changed)(void *ctx);
 	/* One line for a person. */
 	void (*note)(void *ctx, bool is_error, const char *text);
 	void *ctx;

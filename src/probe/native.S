@@ -101,13 +101,24 @@ label native_asm_end
 
 /* -- From the kernel: all signals are blocked -- */
 
-/* rsp is the frame. With rax = 0 the state in it is gone on with. */
+/* rsp is the frame. With rax = 0 the state in it is gone on with. The kernel
+ * leaves the program's alignment check on, which is not for C of ours. */
+	.set CHECKS, 0x40000
+
 function native_handler
 	mov %rsp, %rdi
-	sub $8, %rsp
+	pushf
+	testl $CHECKS, (%rsp)
+	jne 2f
 	call native_caught
 	add $8, %rsp
-	test %rax, %rax
+	jmp 3f
+2:	pushf
+	andl $~CHECKS, (%rsp)
+	popf
+	call native_caught
+	popf
+3:	test %rax, %rax
 	je 1f
 	mov %rax, %r8
 	mov %rsp, %r9
@@ -184,5 +195,34 @@ function native_read_bad
 	xor %eax, %eax
 	ret
 	.size native_read_bad, . - native_read_bad
+
+/* -- bool native_guarded(void (*f)(void *), void *ctx, uint64_t *guard) -- */
+
+function native_guarded
+	push %rbx
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	push %rdx
+	mov %rsp, (%rdx)
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	call *%rax
+	mov $1, %eax
+1:	pop %rdx
+	movq $0, (%rdx)
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	ret
+label native_guarded_bad
+	xor %eax, %eax
+	jmp 1b
+	.size native_guarded, . - native_guarded
 
 	.section .note.GNU-stack, "", @progbits

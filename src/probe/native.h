@@ -41,7 +41,7 @@
 /* What is in native.S: the compiler is to reach it directly. */
 #pragma GCC visibility push(hidden)
 
-enum { NATIVE_HOME_SIZE = 12 * 4096 };
+enum { NATIVE_HOME_SIZE = 21 * 4096 };
 struct collect_home *native_home(void);
 /* What this process goes by, of the plan that its home is about. */
 const struct collect_index *native_index(const struct collect_plan *plan);
@@ -90,6 +90,10 @@ bool native_blocked_by_frame(const struct collect_area *area, uint64_t rsp,
  * and where in the area the siginfo of one is. */
 uint64_t native_waiting_for(const struct collect_area *area);
 uint64_t native_siginfo_offset(int sig);
+
+/* The timer of a thread, and where its number is in the area; 0: it has none.
+ */
+uint64_t native_timer_of(const struct collect_area *area, uint64_t *offset);
 
 /* Memory of the program's that may not be there. */
 bool native_read(const void *from, void *out, uint32_t len);

@@ -211,6 +211,23 @@ static uint64_t call_clone(uint64_t flags, uint64_t plan)
 	return 0;
 }
 
+/* A child of fork has no timer: it is made before anything else. Nobody has
+ * another stack. */
+static uint64_t call_fork(const uint64_t *g, int64_t *answer)
+{
+	enum { VM = 0x100 };
+	const uint32_t both = COLLECT_TIMERS | COLLECT_FOLLOWS;
+
+	if ((native_plan()->flags & both) != both || g[X86_RDI] & VM ||
+	    g[X86_RSI] != 0 || native_is_guest())
+		return 0;
+	*answer = sys_call(NR_CLONE, g[X86_RDI], 0, g[X86_RDX], g[X86_R10],
+			   g[X86_R8], 0);
+	if (*answer == 0)
+		native_arm();
+	return 1;
+}
+
 static uint64_t call_clone3(uint64_t args, uint64_t plan)
 {
 	if (!native_readable(args, sizeof(uint64_t)))
@@ -236,6 +253,7 @@ static uint64_t call_exit(uint64_t plan)
 		return 0;
 	}
 	if (t) {
+		native_disarm(t);
 		native_linger_no_more(t);
 		*t = (struct native_thread){0};
 	}
@@ -268,7 +286,8 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 	case NR_TIMEDWAIT:
 		return native_timedwait(a, answer);
 	case NR_CLONE:
-		return call_clone(a[0], plan);
+		call_clone(a[0], plan);
+		return call_fork(g, answer);
 	case NR_CLONE3:
 		return call_clone3(a[0], plan);
 	case NR_EXIT:
@@ -293,6 +312,18 @@ static void settle(const struct probe_frame *frame)
 	native_let_through(t, t->blocked);
 }
 
+/* A sample that comes now is of the system call. */
+static void note_hook(uint64_t frame)
+{
+	struct native_thread *t;
+
+	if (!(native_plan()->flags & COLLECT_SAMPLES) || native_is_guest())
+		return;
+	t = native_find();
+	if (t && t->fs == 0)
+		t->hook = frame;
+}
+
 uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 {
 	enum { SYSCALL_LEN = 2 };
@@ -300,7 +331,10 @@ uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 	uint64_t how;
 
 	settle(frame);
+	native_arm();
+	note_hook((uint64_t)frame);
 	how = call(frame, cookie, &answer);
+	note_hook(0);
 	if (how != 1)
 		return how;
 	frame->gpr[X86_RAX] = (uint64_t)answer;

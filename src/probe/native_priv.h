@@ -41,6 +41,10 @@ struct native_thread {
 	uint32_t n_entered, zero;
 	uint64_t back;
 	uint64_t wait_mask, wait_blocked;
+	uint64_t guard; /* in a sample: native_guarded() */
+	uint64_t hook;	/* in native_call(): the struct probe_frame */
+	uint32_t timer; /* its number plus 1; 0: none */
+	uint32_t ticks; /* of it */
 	/* Signals of ours that the program believes to have blocked; those of
 	 * them that came meanwhile; those that are to be let through. */
 	uint64_t blocked, held, pass;
@@ -52,7 +56,18 @@ _Static_assert(sizeof(struct native_thread) <=
 		   sizeof(((struct collect_area *)0)->native),
 	       "layout");
 
-enum { NATIVE_SPARE = 8, NATIVE_RETRIED = 16, NATIVE_FOUND = 4096 };
+enum {
+	NATIVE_SPARE = 8,
+	NATIVE_RETRIED = 16,
+	NATIVE_FOUND = 4096,
+	NATIVE_ARMED = 4096,
+};
+
+/* A thread that hark has made a timer for: native_timer.c. */
+struct native_armed {
+	uint32_t tid;
+	uint32_t timer; /* its number plus 1; 0: the thread itself has it */
+};
 
 /* A thread that had blocked signals of ours when probes came. */
 struct native_found {
@@ -72,6 +87,9 @@ struct native_home {
 	/* Written by hark, before the masks are opened. */
 	uint64_t n_found;
 	struct native_found found[NATIVE_FOUND];
+	uint64_t n_armed;
+	struct native_armed armed[NATIVE_ARMED];
+	uint64_t scratch[16];
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
 _Static_assert(offsetof(struct probe_frame, how) == NATIVE_FRAME_HOW, "asm");
@@ -143,6 +161,33 @@ struct native_go {
 	uint64_t handler, mask;
 };
 struct native_go native_caught(struct sig_frame *frame);
+
+/* -- native_sample.c -- */
+
+/* A clock of hark's, not a signal of the program's? */
+bool native_is_tick(const struct sig_info *info);
+/* The thread was caught there; nobody knows where. */
+void native_sample(const struct sig_frame *frame, const uint64_t gpr[16],
+		   uint64_t pc);
+void native_sample_in_image(const struct sig_frame *frame);
+/* Afterwards. */
+void native_uncover(void);
+/* A fault of a sample's, or something that must not wait: the thread goes on
+ * at its end. */
+bool native_ends_sample(struct sig_frame *frame);
+
+/* native.S: f(ctx). False: it was left at native_guarded_bad, with rsp being
+ * *guard, which is 0 outside. */
+bool native_guarded(void (*f)(void *ctx), void *ctx, uint64_t *guard);
+extern const uint8_t native_guarded_bad[] __attribute__((visibility("hidden")));
+
+/* -- native_timer.c -- */
+
+/* The calling thread has a timer from now on, if threads have any. */
+void native_arm(void);
+void native_disarm(struct native_thread *t);
+/* It has ticked: if hark is dead, that was the last time. */
+void native_ticked(struct native_thread *t);
 
 /* -- native_wait.c: 0, 1, as native_call() -- */
 

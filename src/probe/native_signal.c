@@ -258,6 +258,41 @@ static void in_entry(struct caught *c)
 	g[GREG_RCX] = 0;
 }
 
+/* -- Samples: the state is told, and not changed -- */
+
+static bool told_by_trampoline(const struct caught *c, uint64_t gpr[16],
+			       uint64_t *pc)
+{
+	uint64_t flags = gregs(c)[GREG_EFL];
+	const struct trampoline *t;
+	unsigned offset;
+
+	t = find_code(c->pc, &offset);
+	return t && trampoline_native(t, offset, gpr, &flags, pc) == 0;
+}
+
+static void take_sample(const struct caught *c)
+{
+	const struct collect_plan *plan = native_plan();
+	uint64_t gpr[16], flags = gregs(c)[GREG_EFL], pc = c->pc;
+
+	get_state(c, gpr);
+	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end) {
+		trampoline_frame_native(
+		    (const struct probe_frame *)gpr[X86_RBX], gpr, &flags, &pc);
+	} else if (c->pc >= (uint64_t)native_handler_open &&
+		   c->pc < (uint64_t)native_handler_end) {
+		pc = gpr[X86_R8];
+		gpr[X86_RSP] = gpr[X86_R9];
+	} else if (c->pc - plan->image < plan->image_len) {
+		native_sample_in_image(c->frame);
+		return;
+	} else {
+		told_by_trampoline(c, gpr, &pc);
+	}
+	native_sample(c->frame, gpr, pc);
+}
+
 static enum where find_out(struct caught *c)
 {
 	const struct collect_plan *plan = native_plan();
@@ -506,9 +541,15 @@ struct native_go native_caught(struct sig_frame *frame)
 
 	c.is_sync = frame->info.code > 0 && SIG_BIT(c.sig) & SIG_SYNC &&
 		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
-	if (is_our_trap(&c) || is_bad_read(&c) || is_half_step(&c))
+	if (is_our_trap(&c) || is_bad_read(&c) || native_ends_sample(frame) ||
+	    is_half_step(&c))
 		return done;
 	bring_back_trap(&c);
+	if (native_is_tick(&frame->info)) {
+		take_sample(&c);
+		native_uncover();
+		return done;
+	}
 	where = find_out(&c);
 	if (where == IN_C)
 		return caught_in_c(&c);

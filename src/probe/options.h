@@ -29,6 +29,7 @@ struct options {
 	uint64_t evaltime;   /* enum evaltime */
 	struct show_order order; /* of aggregations */
 	bool quiet, flowindent, destructive, defaultargs;
+	bool samples; /* of no script: threads are sampled */
 };
 
 void options_init(struct options *o);

@@ -47,6 +47,10 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 	*has_begun = s->p.launch == NULL;
 	if (image_new(&s->image, err) < 0)
 		return -1;
+	if (s->p.samples != NULL &&
+	    sampling_new(s->p.samples, s->p.follows, s->image, &s->sampling,
+			 err) < 0)
+		return -1;
 	if (s->p.launch != NULL) {
 		pid_t pid;
 
@@ -100,6 +104,7 @@ void session_close(struct session *s)
 	session_let_go(s);
 	output_free(s->output);
 	board_close(s->board);
+	sampling_free(s->sampling);
 	session_drop_stage(&s->now);
 	for (size_t i = 0; i < s->n_others; i++)
 		session_drop_stage(&s->others[i]);
@@ -119,7 +124,8 @@ pid_t session_pid(const struct session *s)
 
 int session_go(struct session *s, struct hark_err *err)
 {
-	(void)err;
+	if (session_sample(s, &s->door, &s->now, err) < 0)
+		return -1;
 	unbound_start(s->now.draft.unbound, tracee_now_ns());
 	session_let_go(s);
 	return 0;
@@ -129,6 +135,7 @@ int session_step(struct session *s, enum session_status *out,
 		 struct hark_err *err)
 {
 	bool is_over = session_has_ended(s);
+	uint32_t asked;
 	int status;
 
 	if (session_hear_exec(s, err) < 0)
@@ -139,8 +146,12 @@ int session_step(struct session *s, enum session_status *out,
 	if (session_drain(s, is_over, err) < 0)
 		return -1;
 	/* What was recorded before is shown, with the names that were right. */
-	if (!is_over)
+	if (!is_over) {
+		if (s->sampling != NULL && board_loaded(s->board, &asked) &&
+		    session_drain_all(s, err) < 0)
+			return -1;
 		late_step(s->now.late);
+	}
 	*out = output_has_exit(s->output, &status) ? SESSION_EXIT
 	       : is_over			   ? SESSION_ENDED
 						   : SESSION_ON;
@@ -168,6 +179,8 @@ int session_stop(struct session *s, struct hark_err *err)
 	struct hark_err second;
 	int rc;
 
+	if (s->sampling != NULL)
+		sampling_stop(s->sampling);
 	board_leave(s->board);
 	rc = session_take_out(s, err);
 

@@ -16,12 +16,52 @@
 #ifndef PROBE_SESSION_H
 #define PROBE_SESSION_H
 
+#include "image/modules.h"
 #include "outside/launch.h"
 #include "probe/compile.h"
 
 #include <stdio.h>
 
 struct session;
+
+/* -- Samples: what the threads do, a period of CPU time after the other -- */
+
+struct session_frame {
+	uint64_t pc;
+	uint8_t how;	   /* enum unwind_how */
+	uint8_t is_return; /* pc is behind a call */
+};
+
+struct session_sample {
+	pid_t pid, tid;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t ticks;	  /* periods that it stands for: 1, as a rule */
+	uint32_t map;	  /* which of the thread's stacks */
+	/* Of the last sample of that stack, from the outermost on, so many
+	 * frames are still there; these have come in the place of others. */
+	uint32_t kept, n;
+	const struct session_frame *frames; /* outermost first */
+	uint8_t end;			    /* enum unwind_end */
+};
+
+/* Borrowed. What they return is as always. */
+struct session_samples {
+	uint64_t period_ns;
+	uint32_t scan; /* as struct unwind_space has it */
+	int (*put)(void *ctx, const struct session_sample *s,
+		   struct hark_err *err);
+	/* What is mapped in a process, from now on. */
+	int (*maps)(void *ctx, pid_t pid, struct modules *modules,
+		    struct hark_err *err);
+	void *ctx;
+};
+
+struct session_clock {
+	bool has_kernel; /* time in the kernel is sampled, too */
+	uint64_t cpu_ns; /* that it has counted, in the kernel, too; 0: it does
+			  * not tell */
+	int no_events;	 /* errno: it is a timer of each thread instead */
+};
 
 /* All borrowed. */
 struct session_plan {
@@ -31,6 +71,7 @@ struct session_plan {
 	pid_t pid;
 	bool follows; /* children of fork are probed, too */
 	FILE *out;
+	const struct session_samples *samples; /* NULL: none are taken */
 	/* One line for a person. */
 	void (*note)(void *ctx, bool is_error, const char *text);
 	void *ctx;
@@ -75,6 +116,9 @@ struct session_account {
 void session_accounts(const struct session *s,
 		      void (*visit)(void *ctx, const struct session_account *a),
 		      void *ctx);
+/* Of all samples; and the clock that they were taken by. */
+void session_sampled(const struct session *s, struct collect_account *out,
+		     struct session_clock *clock);
 /* One line for each reason that something was not recorded, or recorded and
  * not shown; all are losses but what came after exit(). */
 void session_explain(const struct session *s,

@@ -77,6 +77,13 @@ void session_accounts(const struct session *s,
 	visit_stage(s, &s->now, visit, ctx);
 }
 
+void session_sampled(const struct session *s, struct collect_account *out,
+		     struct session_clock *clock)
+{
+	board_samples(s->board, out);
+	sampling_clock(s->sampling, clock);
+}
+
 struct explain {
 	void (*line)(void *ctx, bool is_loss, const char *text);
 	void *ctx;

@@ -72,7 +72,10 @@ int session_insert(struct session *s, struct door *d, struct stage *st,
 	    .clauses = match_clauses,
 	    .ctx = p->match,
 	    .flags = COLLECT_EXECS | (s->p.follows ? COLLECT_FOLLOWS : 0) |
-		     (draft_reads(p) ? COLLECT_GUARDS : 0),
+		     (draft_reads(p) ? COLLECT_GUARDS : 0) |
+		     (s->sampling != NULL ? sampling_flags(s->sampling) : 0),
+	    .scan = s->sampling != NULL ? s->p.samples->scan : 0,
+	    .period_ns = s->sampling != NULL ? s->p.samples->period_ns : 0,
 	    .free_sites = unbound_texts(p->unbound),
 	    .n_free_sites = unbound_count(p->unbound),
 	    .inner_pid = proc_inner_id(d->pid, d->pid),

@@ -22,6 +22,26 @@ static void late_note(void *ctx, bool is_error, const char *text)
 	session_note(ctx, is_error, text);
 }
 
+static void late_changed(void *ctx)
+{
+	struct session *s = ctx;
+	struct hark_err err;
+
+	if (s->sampling != NULL &&
+	    sampling_maps(s->sampling, s->pid, false, &err) < 0)
+		session_note(s, true, err.text);
+}
+
+int session_sample(struct session *s, struct door *d, const struct stage *st,
+		   struct hark_err *err)
+{
+	if (s->sampling == NULL)
+		return 0;
+	return sampling_maps(s->sampling, d->pid, true, err) < 0
+		   ? -1
+		   : sampling_start(s->sampling, d, st->insertion, err);
+}
+
 /* What comes later. */
 int session_watch(struct session *s, struct hark_err *err)
 {
@@ -35,6 +55,7 @@ int session_watch(struct session *s, struct hark_err *err)
 	    .board = s->board,
 	    .next_site = &s->next_site,
 	    .came = session_name_listing,
+	    .changed = late_changed,
 	    .note = late_note,
 	    .ctx = s,
 	};
@@ -134,6 +155,8 @@ static int enter_next(struct session *s, pid_t pid, struct stage *st,
 		rc = refuse_executed(pid, &d.threads[0].seen, err);
 	if (rc == 0)
 		rc = session_insert(s, &d, st, s->now.insertion, err);
+	if (rc == 0)
+		rc = session_sample(s, &d, st, err);
 	door_fini(&d);
 	return rc;
 }
@@ -190,16 +213,32 @@ static void tell_next(const struct session *s, pid_t pid,
 	session_note(s, false, line);
 }
 
+/* Nothing came of it: the program is the one that it was. */
+static void sample_again(struct session *s, pid_t pid)
+{
+	struct hark_err ignored;
+	struct door d;
+
+	if (attach_open(&d, pid, &ignored) < 0)
+		return;
+	if (insert_is_in(s->now.insertion, &d))
+		sampling_start(s->sampling, &d, s->now.insertion, &ignored);
+	attach_close(&d);
+}
+
 /* Somebody executes another program. */
 static int go_along(struct session *s, pid_t pid, pid_t tid,
 		    struct hark_err *err)
 {
 	struct stage *place = add_stage(s), st = {0};
 	struct hark_err why;
+	bool was_sampled;
 	int rc = 0;
 
+	was_sampled =
+	    s->sampling != NULL && sampling_stop_one(s->sampling, pid);
 	if (along_exec(pid, tid, heard, s, &why) == 1) {
-		rc = board_drain(s->board, 1, output_record, s->output, err);
+		rc = session_drain_all(s, err);
 		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
 		if (place != NULL && enter_next(s, pid, &st, &why) == 0) {
 			keep_stage(s, pid, &st, place);
@@ -212,6 +251,8 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 			session_drop_stage(&st);
 		}
 		attach_release(pid);
+	} else if (was_sampled) {
+		sample_again(s, pid);
 	}
 	tell_next(s, pid, &why);
 	board_exec_over(s->board);

@@ -17,6 +17,7 @@
 #include "probe/insert.h"
 #include "probe/late.h"
 #include "probe/output.h"
+#include "probe/sampling.h"
 #include "probe/session.h"
 
 /* A program that probes were put into. */
@@ -47,7 +48,8 @@ struct session {
 	struct board_record *faults; /* owned: ERROR is still to run for them */
 	size_t n_faults, fault_room, faults_told;
 	size_t refused;
-	bool is_busy; /* much came with the last step */
+	bool is_busy;		   /* much came with the last step */
+	struct sampling *sampling; /* owned; NULL: no samples */
 };
 
 /* One line for a person. */
@@ -70,6 +72,8 @@ void session_let_go(struct session *s);
 /* -- session_show.c -- */
 
 int session_open_output(struct session *s, struct hark_err *err);
+/* Of the board: all that is there, whenever it was written. */
+int session_drain_all(struct session *s, struct hark_err *err);
 /* What is on the board. Clauses that failed may make more of it. */
 int session_drain(struct session *s, bool last, struct hark_err *err);
 /* What records of these sites are to be called. The former as struct late_plan
@@ -95,6 +99,10 @@ int session_watch(struct session *s, struct hark_err *err);
 /* If somebody executes another program, hark goes along. */
 int session_hear_exec(struct session *s, struct hark_err *err);
 void session_drop_stage(struct stage *st);
+
+/* The clocks of a held process, of the first program in it or another. */
+int session_sample(struct session *s, struct door *d, const struct stage *st,
+		   struct hark_err *err);
 
 /* -- session_leave.c -- */
 

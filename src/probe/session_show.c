@@ -75,17 +75,30 @@ static void name_address(void *ctx, enum probe_kind how, uint64_t addr,
 
 /* -- Records -- */
 
+static int take(void *ctx, const struct board_record *r, struct hark_err *err)
+{
+	struct session *s = ctx;
+
+	if (!r->is_sample)
+		return output_record(s->output, r, err);
+	return s->sampling != NULL ? sampling_record(s->sampling, r, err) : 0;
+}
+
+int session_drain_all(struct session *s, struct hark_err *err)
+{
+	return board_drain(s->board, 1, take, s, err);
+}
+
 /* What is on the board. Clauses that failed may make more of it. */
 int session_drain(struct session *s, bool last, struct hark_err *err)
 {
 	uint64_t before = output_totals(s->output).bytes;
 
-	if (board_drain(s->board, last, output_record, s->output, err) < 0)
+	if (board_drain(s->board, last, take, s, err) < 0)
 		return -1;
 	if (s->n_faults > 0) {
 		session_run_errors(s);
-		if (last &&
-		    board_drain(s->board, 1, output_record, s->output, err) < 0)
+		if (last && session_drain_all(s, err) < 0)
 			return -1;
 	}
 	s->is_busy = output_totals(s->output).bytes - before > MUCH;

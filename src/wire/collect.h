@@ -1,13 +1,14 @@
 /* wire/collect.h - what hark and a probed process share.
  *
  * Probes are planned by hark and run by the program's own threads. Between
- * them is memory of five kinds, each with one owner:
+ * them is memory of six kinds, each with one owner:
  *
  *	image	code: handler, machine, signals		read, execute
  *	plan	what hark says: sites, script, tables	read (hark writes)
  *	board	what the threads say: counts, records	shared, written
  *	home	what the process keeps for itself	private, copied by fork
  *	table	who its threads are			private, zero after fork
+ *	work	what their stacks were like		likewise; if sampled
  *
  * and the trampolines, near the code that they serve. The plan begins with
  * struct collect_plan; all else in it is found through struct collect_index,
@@ -25,7 +26,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 5 };
+enum { COLLECT_VERSION = 6 };
 
 /* n things at an offset of the plan. */
 struct collect_span {
@@ -110,6 +111,7 @@ struct collect_index {
 	struct collect_span codes;  /* struct collect_code */
 	struct collect_span traps;  /* struct collect_trap */
 	struct collect_span frames; /* struct collect_frames */
+	uint64_t generation;	    /* another one: these have changed */
 };
 
 /* ns = base_ns + ((tsc - base_tsc) * mult >> 32); mult 0: the kernel is asked
@@ -140,6 +142,8 @@ enum {
 	COLLECT_FOLLOWS = 1, /* children of fork collect, too */
 	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
 	COLLECT_EXECS = 4,   /* hark goes along through execve */
+	COLLECT_SAMPLES = 8, /* a clock interrupts threads: native_sample.c */
+	COLLECT_TIMERS = 16, /* which is a timer of their own: native_timer.c */
 };
 
 /* -- What leaving needs -- */
@@ -195,16 +199,24 @@ struct collect_plan {
 	int64_t errno_offset; /* of a thread's errno from fs; 0: not known */
 	uint64_t execname;    /* offset of a text; 0: none */
 	/* All memory but the trampolines is one block in the target: plan,
-	 * image, home, table, board. */
+	 * image, home, table, work, board. */
 	uint64_t self; /* where the block is; 0: not there yet */
 	uint64_t home_len, table_len, board_len;
+	uint64_t work, work_len; /* 0: threads are not sampled */
 	uint64_t removal; /* offset of a struct collect_removal: atomic */
 	/* Where the loader says whether its list is whole: a uint32_t that is
 	 * 0 then. 0: it is not asked. */
 	uint64_t loader_state;
-	uint32_t hark; /* its pid, if the target sees it by that; else 0 */
+	uint32_t hark;	    /* its pid, if the target sees it by that; else 0 */
+	uint32_t max_depth; /* frames of a sample */
+	uint32_t scan;	    /* as struct unwind_space has it */
 	uint32_t pad;
+	uint64_t period_ns; /* from one sample of a thread to the next */
 };
+
+/* What a clock of hark's says of itself: si_perf_data, or the value of a
+ * timer's signal. */
+#define COLLECT_TICK 0x6b636974u /* "tick" */
 
 static inline const void *collect_at(const struct collect_plan *p,
 				     uint64_t offset)
@@ -301,7 +313,7 @@ struct collect_area {
 	/* Of the collector (probe/collect_priv.h); offsets from the area. */
 	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */
-	uint64_t native[128];	/* of probe/native; 0 for a new thread */
+	uint64_t native[136];	/* of probe/native; 0 for a new thread */
 };
 
 /* -- What is public of home; the rest is probe/native's -- */

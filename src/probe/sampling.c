@@ -1,0 +1,452 @@
+/* probe/sampling.c - events of the kernel's, and samples put together. */
+#include "probe/sampling.h"
+
+#include "base/fmt.h"
+#include "outside/proc.h"
+#include "probe/collect_priv.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+struct event {
+	int fd; /* owned */
+	pid_t pid;
+};
+
+/* Of a process: what is mapped there. */
+struct known {
+	pid_t pid;
+	struct modules *modules; /* owned; NULL: those of its parent */
+};
+
+/* Of an area: parts of a sample that is not whole yet. */
+struct partial {
+	struct session_frame *frames; /* owned; from .kept on */
+	size_t room;
+	uint32_t kept, depth, n;
+};
+
+struct sampling {
+	const struct session_samples *p; /* borrowed */
+	struct image *image;		 /* borrowed */
+	bool follows;
+	struct event *events; /* owned */
+	size_t n_events, room;
+	struct session_clock clock;
+	struct known *known; /* owned */
+	size_t n_known;
+	struct partial *partial; /* owned: by area */
+	size_t n_partial;
+	int64_t looked_ns; /* when modules were looked at for an address */
+};
+
+static int no_memory(struct hark_err *err)
+{
+	return err_set(err, HARK_ENOMEM, 0, "out of memory");
+}
+
+/* -- Clocks -- */
+
+/* Before 5.18 a signal that comes while a thread has it blocked, if only for
+ * the moment in which hark's handler runs, kills the process. */
+static bool is_kernel_fit(void)
+{
+	struct utsname u;
+	unsigned long major, minor;
+	char *end;
+
+	if (uname(&u) < 0)
+		return false;
+	major = strtoul(u.release, &end, 10);
+	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	return major > 5 || (major == 5 && minor >= 18);
+}
+
+static int open_event(const struct sampling *s, pid_t tid, bool has_kernel)
+{
+	struct perf_event_attr a = {
+	    .size = sizeof a,
+	    .type = PERF_TYPE_SOFTWARE,
+	    .config = PERF_COUNT_SW_TASK_CLOCK,
+	    .sample_period = s->p->period_ns,
+	    .exclude_kernel = !has_kernel,
+	    .exclude_hv = !has_kernel,
+	    .inherit = 1,
+	    .inherit_thread = !s->follows,
+	    .remove_on_exec = 1,
+	    .sigtrap = 1,
+	    .sig_data = COLLECT_TICK,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1,
+			    PERF_FLAG_FD_CLOEXEC);
+}
+
+/* The kernel's time, too, as long as that is allowed. */
+static int open_clock(struct sampling *s, pid_t tid)
+{
+	int fd = s->clock.has_kernel ? open_event(s, tid, true) : -1;
+
+	if (fd >= 0 || (s->clock.has_kernel && errno == ESRCH))
+		return fd;
+	fd = open_event(s, tid, false);
+	if (fd >= 0)
+		s->clock.has_kernel = false;
+	return fd;
+}
+
+static int keep_event(struct sampling *s, int fd, pid_t pid,
+		      struct hark_err *err)
+{
+	if (s->n_events == s->room) {
+		size_t room = 2 * s->room + 16;
+		struct event *more =
+		    reallocarray(s->events, room, sizeof *more);
+
+		if (more == NULL) {
+			close(fd);
+			return no_memory(err);
+		}
+		s->events = more;
+		s->room = room;
+	}
+	s->events[s->n_events++] = (struct event){fd, pid};
+	return 0;
+}
+
+/* One for each thread that was there: as many as may be. */
+static void allow_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int cannot(int why, struct hark_err *err)
+{
+	return err_set(err, HARK_EDENIED, why,
+		       "the kernel gives no clock to sample by: %s%s",
+		       strerror(why),
+		       why == EACCES || why == EPERM
+			   ? " (is /proc/sys/kernel/perf_event_paranoid above "
+			     "2, or a seccomp filter in force?)"
+			   : "");
+}
+
+static int start_events(struct sampling *s, const struct door *d,
+			struct hark_err *err)
+{
+	allow_files();
+	for (int k = 0; k < d->n_threads; k++) {
+		int fd;
+
+		if (d->threads[k].progress == DOOR_DEAD)
+			continue;
+		fd = open_clock(s, d->threads[k].tid);
+		if (fd < 0 && errno == ESRCH)
+			continue;
+		if (fd < 0)
+			return cannot(errno, err);
+		if (keep_event(s, fd, d->pid, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int sampling_start(struct sampling *s, struct door *d,
+		   const struct insertion *in, struct hark_err *err)
+{
+	return s->clock.no_events != 0 ? insert_arm(in, d, err)
+				       : start_events(s, d, err);
+}
+
+/* HARK_CLOCK=timer is for tests. */
+static void choose(struct sampling *s)
+{
+	const char *wish = getenv("HARK_CLOCK");
+	int fd;
+
+	if ((wish != NULL && strcmp(wish, "timer") == 0) || !is_kernel_fit()) {
+		s->clock.no_events = EOPNOTSUPP;
+	} else {
+		fd = open_clock(s, 0);
+		if (fd < 0)
+			s->clock.no_events = errno;
+		else
+			close(fd);
+	}
+	if (s->clock.no_events != 0)
+		s->clock.has_kernel = true;
+}
+
+int sampling_new(const struct session_samples *p, bool follows,
+		 struct image *image, struct sampling **out,
+		 struct hark_err *err)
+{
+	struct sampling *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return no_memory(err);
+	s->p = p;
+	s->follows = follows;
+	s->image = image;
+	/* A tick in the middle of execve may reach the next program, if nobody
+	 * is with it: hark is not with those that have privileges. */
+	s->clock.has_kernel = !follows || geteuid() == 0;
+	choose(s);
+	*out = s;
+	return 0;
+}
+
+void sampling_free(struct sampling *s)
+{
+	if (s == NULL)
+		return;
+	sampling_stop(s);
+	for (size_t i = 0; i < s->n_known; i++)
+		modules_free(s->known[i].modules);
+	for (size_t i = 0; i < s->n_partial; i++)
+		free(s->partial[i].frames);
+	free(s->known);
+	free(s->partial);
+	free(s->events);
+	free(s);
+}
+
+uint32_t sampling_flags(const struct sampling *s)
+{
+	return COLLECT_SAMPLES |
+	       (s->clock.no_events != 0 ? (uint32_t)COLLECT_TIMERS : 0);
+}
+
+/* What it has counted, of threads that were made, too. */
+static void end_event(struct sampling *s, const struct event *e)
+{
+	uint64_t ns;
+
+	if (read(e->fd, &ns, sizeof ns) == (ssize_t)sizeof ns)
+		s->clock.cpu_ns += ns;
+	close(e->fd);
+}
+
+void sampling_stop(struct sampling *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		end_event(s, &s->events[i]);
+	s->n_events = 0;
+}
+
+bool sampling_stop_one(struct sampling *s, pid_t pid)
+{
+	size_t n = 0, before = s->n_events;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].pid == pid && !s->follows)
+			end_event(s, &s->events[i]);
+		else
+			s->events[n++] = s->events[i];
+	s->n_events = n;
+	return n < before;
+}
+
+void sampling_clock(const struct sampling *s, struct session_clock *out)
+{
+	*out = s->clock;
+}
+
+/* -- What is mapped -- */
+
+static struct known *find_known(const struct sampling *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n_known; i++)
+		if (s->known[i].pid == pid)
+			return &s->known[i];
+	return NULL;
+}
+
+static struct known *know(struct sampling *s, pid_t pid, struct hark_err *err)
+{
+	struct known *k = find_known(s, pid);
+
+	if (k != NULL)
+		return k;
+	k = reallocarray(s->known, s->n_known + 1, sizeof *k);
+	if (k == NULL) {
+		no_memory(err);
+		return NULL;
+	}
+	s->known = k;
+	k += s->n_known++;
+	*k = (struct known){.pid = pid};
+	return k;
+}
+
+int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
+		  struct hark_err *err)
+{
+	struct known *k = know(s, pid, err);
+	struct modules *modules;
+	bool changed;
+
+	if (k == NULL)
+		return -1;
+	if (!is_new && k->modules != NULL) {
+		if (modules_refresh(k->modules, &changed, err) < 0)
+			return -1;
+		return changed ? s->p->maps(s->p->ctx, pid, k->modules, err)
+			       : 0;
+	}
+	if (modules_of_pid(s->image, pid, &modules, err) < 0)
+		return -1;
+	modules_free(k->modules);
+	k->modules = modules;
+	return s->p->maps(s->p->ctx, pid, modules, err);
+}
+
+/* A child of fork has what its parent had. It may have executed something else
+ * by now, so that itself is not asked. */
+static int inherit_maps(struct sampling *s, pid_t pid, struct hark_err *err)
+{
+	const struct known *from;
+	struct known *k = know(s, pid, err);
+	uint64_t parent = 0;
+
+	if (k == NULL)
+		return -1;
+	proc_status(pid, pid, "PPid", 10, &parent);
+	from = find_known(s, (pid_t)parent);
+	if (from == NULL || from->modules == NULL)
+		from = &s->known[0];
+	return from->modules == NULL
+		   ? 0
+		   : s->p->maps(s->p->ctx, pid, from->modules, err);
+}
+
+/* -- Samples -- */
+
+static struct partial *partial_of(struct sampling *s, uint32_t area)
+{
+	if (area >= s->n_partial) {
+		struct partial *more =
+		    reallocarray(s->partial, area + 1, sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		memset(more + s->n_partial, 0,
+		       (area + 1 - s->n_partial) * sizeof *more);
+		s->partial = more;
+		s->n_partial = area + 1;
+	}
+	return &s->partial[area];
+}
+
+static int make_room(struct partial *p, size_t n, struct hark_err *err)
+{
+	struct session_frame *more;
+
+	if (n <= p->room)
+		return 0;
+	n += n / 2 + 64;
+	more = reallocarray(p->frames, n, sizeof *more);
+	if (more == NULL)
+		return no_memory(err);
+	p->frames = more;
+	p->room = n;
+	return 0;
+}
+
+/* The top is where the thread was; so is a frame that a signal has
+ * interrupted. All others are behind a call. */
+static void add_frames(struct partial *p, const struct collect_sample *s)
+{
+	const uint64_t *word = (const uint64_t *)(const void *)(s + 1);
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint8_t how = (uint8_t)(word[i] >> COLLECT_HOW);
+		bool is_top = s->from + i + 1 == s->depth;
+
+		p->frames[p->n++] = (struct session_frame){
+		    .pc = word[i] & ((1ull << COLLECT_HOW) - 1),
+		    .how = how < UNWIND_HOWS ? how : UNWIND_SCAN,
+		    .is_return = !is_top && how != UNWIND_SIGNAL,
+		};
+	}
+}
+
+/* Code that nobody has told of: it may be new. */
+static void look_for(struct sampling *s, pid_t pid, const struct partial *p,
+		     int64_t now_ns)
+{
+	enum { SELDOM_NS = 100000000 };
+	const struct known *k = find_known(s, pid);
+	bool is_strange = false;
+	struct hark_err ignored;
+
+	if (k == NULL || now_ns - s->looked_ns < SELDOM_NS)
+		return;
+	for (uint32_t i = 0; i < p->n && !is_strange; i++)
+		is_strange = k->modules == NULL ||
+			     modules_find(k->modules, p->frames[i].pc) == NULL;
+	if (!is_strange)
+		return;
+	s->looked_ns = now_ns;
+	sampling_maps(s, pid, false, &ignored); /* it may be gone */
+}
+
+static int hand_out(struct sampling *s, const struct board_record *r,
+		    const struct collect_sample *in, const struct partial *p,
+		    struct hark_err *err)
+{
+	const struct session_sample sample = {
+	    .pid = (pid_t)r->pid,
+	    .tid = (pid_t)r->tid,
+	    .time_ns = r->time_ns,
+	    .ticks = in->ticks > 0 ? in->ticks : 1,
+	    .map = in->map,
+	    .kept = in->kept,
+	    .frames = p->frames,
+	    .n = p->n,
+	    .end = in->end,
+	};
+
+	if (find_known(s, sample.pid) == NULL &&
+	    inherit_maps(s, sample.pid, err) < 0)
+		return -1;
+	look_for(s, sample.pid, p, (int64_t)r->time_ns);
+	return s->p->put(s->p->ctx, &sample, err);
+}
+
+/* A part that does not go with those before it is the first, or nothing comes
+ * of it: the thread had to give up, and has counted it. */
+int sampling_record(struct sampling *s, const struct board_record *r,
+		    struct hark_err *err)
+{
+	const struct collect_sample *in =
+	    (const struct collect_sample *)(const void *)r->entries;
+	struct partial *p = partial_of(s, r->area);
+
+	if (p == NULL)
+		return no_memory(err);
+	if (in->from == in->kept) {
+		p->kept = in->kept;
+		p->depth = in->depth;
+		p->n = 0;
+	} else if (in->kept != p->kept || in->depth != p->depth ||
+		   in->from != p->kept + p->n) {
+		return 0;
+	}
+	if (make_room(p, p->n + in->n, err) < 0)
+		return -1;
+	add_frames(p, in);
+	return p->kept + p->n == p->depth ? hand_out(s, r, in, p, err) : 0;
+}

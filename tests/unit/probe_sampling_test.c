@@ -1,0 +1,194 @@
+/* tests/unit/probe_sampling_test.c - samples on their way from a ring to
+ * whoever wants them: in one part, in several, and such that cannot be. */
+#include "probe/sampling.h"
+#include "probe_collect_world.h"
+
+enum { MOST = 64 };
+
+static struct session_sample got[MOST];
+static struct session_frame frames[MOST][MOST];
+static size_t n_got;
+
+static int put(void *ctx, const struct session_sample *s, struct hark_err *err)
+{
+	(void)ctx;
+	(void)err;
+	ck_assert_uint_lt(n_got, MOST);
+	ck_assert_uint_le(s->n, MOST);
+	got[n_got] = *s;
+	memcpy(frames[n_got], s->frames, s->n * sizeof *s->frames);
+	n_got++;
+	return 0;
+}
+
+static int maps(void *ctx, pid_t pid, struct modules *m, struct hark_err *err)
+{
+	(void)ctx;
+	(void)pid;
+	(void)m;
+	(void)err;
+	return 0;
+}
+
+static const struct session_samples want = {
+    .period_ns = 1000000, .put = put, .maps = maps};
+static struct sampling *sampling;
+static size_t n_taken;
+
+static int take(void *ctx, const struct board_record *r, struct hark_err *err)
+{
+	(void)ctx;
+	ck_assert_int_eq(r->is_sample, 1);
+	n_taken++;
+	return sampling_record(sampling, r, err);
+}
+
+static void begin(void)
+{
+	struct hark_err err;
+
+	open_world("pid1::f0:entry { trace(arg0); }");
+	n_got = n_taken = 0;
+	ck_assert_int_eq(sampling_new(&want, false, NULL, &sampling, &err), 0);
+}
+
+static void end(void)
+{
+	sampling_free(sampling);
+	close_world();
+}
+
+/* Into the ring of the calling thread: frames from s->from on, each with its
+ * number as its address. */
+static void write_part(const struct collect_sample *s, uint32_t n)
+{
+	struct collect_work *work =
+	    collect_work(collect_area(w.plan, (uint64_t)pthread_self()));
+	uint32_t len = (uint32_t)(sizeof *s + 8ul * n);
+	uint8_t *body = collect_reserve(work, len);
+	uint64_t *word = (uint64_t *)(void *)(body + sizeof *s);
+	struct collect_record *r =
+	    (struct collect_record *)(void *)(body - sizeof *r);
+
+	ck_assert_ptr_nonnull(body);
+	*r = (struct collect_record){.size = (uint32_t)sizeof *r + len,
+				     .kind = COLLECT_SAMPLE,
+				     .time_ns = 5,
+				     .pid = 1,
+				     .tid = 2};
+	memcpy(body, s, sizeof *s);
+	for (uint32_t i = 0; i < n; i++)
+		word[i] = 1000 + s->from + i;
+	collect_publish(work, r->size);
+}
+
+static void drain(void)
+{
+	struct hark_err err;
+
+	ck_assert_int_eq(board_drain(w.b, 1, take, NULL, &err), 0);
+}
+
+START_TEST(a_sample_in_one_part)
+{
+	const struct collect_sample s = {
+	    .map = 1, .kept = 2, .depth = 5, .from = 2, .n = 3, .ticks = 4};
+
+	begin();
+	write_part(&s, 3);
+	drain();
+	ck_assert_uint_eq(n_got, 1);
+	ck_assert_uint_eq(got[0].map, 1);
+	ck_assert_uint_eq(got[0].kept, 2);
+	ck_assert_uint_eq(got[0].n, 3);
+	ck_assert_uint_eq(got[0].ticks, 4);
+	ck_assert_int_eq(got[0].pid, 1);
+	ck_assert_int_eq(got[0].tid, 2);
+	ck_assert_uint_eq(frames[0][0].pc, 1002);
+	ck_assert_uint_eq(frames[0][0].is_return, 1);
+	ck_assert_uint_eq(frames[0][2].pc, 1004);
+	ck_assert_uint_eq(frames[0][2].is_return, 0);
+	end();
+}
+END_TEST
+
+START_TEST(parts_are_put_together)
+{
+	struct collect_sample s = {.kept = 1, .depth = 12, .from = 1, .n = 4};
+
+	begin();
+	write_part(&s, 4);
+	drain(); /* between two parts */
+	ck_assert_uint_eq(n_got, 0);
+	s.from = 5;
+	write_part(&s, 4);
+	s.from = 9;
+	s.n = 3;
+	write_part(&s, 3);
+	drain();
+	ck_assert_uint_eq(n_got, 1);
+	ck_assert_uint_eq(got[0].kept, 1);
+	ck_assert_uint_eq(got[0].n, 11);
+	for (uint32_t i = 0; i < 11; i++) {
+		ck_assert_uint_eq(frames[0][i].pc, 1001 + i);
+		ck_assert_uint_eq(frames[0][i].is_return, i != 10);
+	}
+	end();
+}
+END_TEST
+
+START_TEST(nothing_comes_of_a_sample_that_was_given_up)
+{
+	struct collect_sample s = {.depth = 8, .n = 4};
+
+	begin();
+	write_part(&s, 4);
+	s.from = 6; /* one is missing */
+	s.n = 2;
+	write_part(&s, 2);
+	drain();
+	ck_assert_uint_eq(n_taken, 2);
+	ck_assert_uint_eq(n_got, 0);
+	s = (struct collect_sample){.depth = 2, .n = 2};
+	write_part(&s, 2);
+	drain();
+	ck_assert_uint_eq(n_got, 1);
+	ck_assert_uint_eq(got[0].n, 2);
+	end();
+}
+END_TEST
+
+START_TEST(what_cannot_be_a_sample_is_damage)
+{
+	static const struct collect_sample bad[] = {
+	    {.map = UNWIND_MAPS, .depth = 2, .n = 2},
+	    {.depth = 2, .n = 3},
+	    {.depth = 1, .n = 2},
+	    {.depth = 9, .from = 8, .n = 2},
+	    {.kept = 3, .depth = 9, .from = 2, .n = 2},
+	    {.depth = 2, .from = 3, .n = 2},
+	    {.depth = 2, .from = UINT32_MAX, .n = 2},
+	    {.depth = UINT32_MAX, .n = UINT32_MAX},
+	};
+
+	begin();
+	write_part(&bad[_i], 2);
+	drain();
+	ck_assert_uint_eq(n_taken, 0);
+	ck_assert_ptr_nonnull(strstr(world_reasons(&w), "written over"));
+	end();
+}
+END_TEST
+
+Suite *probe_sampling_suite(void)
+{
+	Suite *s = suite_create("probe/sampling");
+	TCase *t = tcase_create("all");
+
+	suite_add_tcase(s, t);
+	tcase_add_test(t, a_sample_in_one_part);
+	tcase_add_test(t, parts_are_put_together);
+	tcase_add_test(t, nothing_comes_of_a_sample_that_was_given_up);
+	tcase_add_loop_test(t, what_cannot_be_a_sample_is_damage, 0, 8);
+	return s;
+}
