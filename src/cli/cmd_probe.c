@@ -4,6 +4,7 @@
 #include "cli/probe_account.h"
 #include "cli/probe_list.h"
 #include "cli/probe_script.h"
+#include "cli/probe_watch.h"
 #include "outside/hold.h"
 #include "outside/supervise.h"
 #include "present/say.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct job {
@@ -148,72 +148,6 @@ static int close_out(struct job *job, bool failed, struct hark_err *err)
 
 /* -- Running -- */
 
-static void tell(void *ctx, bool is_error, const char *text)
-{
-	(void)ctx;
-	if (is_error)
-		say_error("%s", text);
-	else
-		say("%s", text);
-}
-
-/* Whoever was told to live on without a terminal (nohup) does. */
-static bool is_ignored(int sig)
-{
-	struct sigaction now;
-
-	return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-static bool is_farewell(int sig)
-{
-	sig = abs(sig);
-	return sig == SIGINT || sig == SIGTERM ||
-	       ((sig == SIGHUP || sig == SIGQUIT) && !is_ignored(sig));
-}
-
-/* Until the program ends, the script does, or somebody says so. A program that
- * hark has started gets the signals that hark gets, but SIGINT from others
- * than the terminal: that is for hark. */
-static int watch(struct session *s, bool is_child, enum session_status *why,
-		 struct hark_err *err)
-{
-	pid_t pid = is_child ? session_pid(s) : 0;
-	int sig, status;
-
-	*why = SESSION_EXIT;
-	if (session_exit_status(s, &status))
-		return 0; /* in BEGIN */
-	if (session_go(s, err) < 0)
-		return -1;
-	for (;;) {
-		if (session_step(s, why, err) < 0)
-			return -1;
-		if (*why != SESSION_ON)
-			return 0;
-		session_wait(s);
-		sig = supervise_wait_but(pid, 0, SIGINT);
-		if (is_child ? sig == SIGINT : is_farewell(sig))
-			return 0;
-	}
-}
-
-/* The wait status of hark's child, which nothing is attached to. */
-static int wait_child(pid_t pid)
-{
-	int status;
-
-	for (;;) {
-		pid_t got = waitpid(pid, &status, WNOHANG);
-
-		if (got == pid)
-			return status;
-		if (got < 0 && errno != EINTR)
-			return -1;
-		supervise_wait(pid, 1);
-	}
-}
-
 /* From the first probe to the last word. *status is the program's, or -1. */
 static int run_session(struct job *job, struct session *s, int *status,
 		       struct hark_err *err)
@@ -221,14 +155,14 @@ static int run_session(struct job *job, struct session *s, int *status,
 	bool is_child = job->argv != NULL && !job->launch.beside;
 	enum session_status why = SESSION_ON;
 	struct hark_err second;
-	int rc = watch(s, is_child, &why, err);
+	int rc = probe_watch(s, is_child, &why, err);
 
 	if (session_stop(s, rc < 0 ? &second : err) < 0)
 		rc = -1;
 	probe_account(s, job->args);
 	*status = -1;
 	if (is_child && (rc < 0 || why != SESSION_EXIT))
-		*status = wait_child(session_pid(s));
+		*status = probe_wait_child(session_pid(s), NULL);
 	return rc;
 }
 
@@ -241,7 +175,7 @@ static int open_session(struct job *job, struct session **out)
 	    .pid = job->pid,
 	    .follows = args_flag(job->args, "follow"),
 	    .out = job->out,
-	    .note = tell,
+	    .note = probe_tell,
 	};
 	struct hark_err err = {0};
 	bool has_begun;

@@ -1,7 +1,7 @@
 /* cli/cmd_record.c - hark record: a program, to go back in it later. */
 #include "cli/commands.h"
 
-#include "base/fmt.h"
+#include "cli/outfile.h"
 #include "outside/proc.h"
 #include "outside/recorder.h"
 #include "outside/run.h"
@@ -91,45 +91,6 @@ static char *command_of(pid_t pid, char *out[ARGS_MAX + 1])
 	if (fd >= 0)
 		close(fd);
 	return text;
-}
-
-/* -- The file -- */
-
-/* The recording goes where hark's standard output goes; the program, which
- * shares it, gets standard error instead. */
-static int take_output(struct file_writer **out, struct hark_err *err)
-{
-	int fd;
-
-	if (isatty(STDOUT_FILENO))
-		return err_set(err, HARK_EREFUSE, 0,
-			       "a recording is not written to a terminal");
-	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-		err_set(err, HARK_EIO, errno, "standard output: %s",
-			strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	return file_create_fd(fd, "standard output", out, err);
-}
-
-static int create_file(struct job *job, struct file_writer **out,
-		       struct hark_err *err)
-{
-	const char *name = args_value(job->args, "output");
-
-	if (name == NULL)
-		return shelf_create(job->argv[0] != NULL ? job->argv[0]
-							 : "process",
-				    out, job->path, err);
-	if (fmt_text(job->path, sizeof job->path, "%s", name) >=
-	    sizeof job->path)
-		return err_set(err, HARK_EINPUT, 0, "the path is too long");
-	if (strcmp(name, "-") == 0)
-		return take_output(out, err);
-	return file_create(name, args_flag(job->args, "force"), out, err);
 }
 
 /* -- Recording -- */
@@ -274,7 +235,9 @@ static int record(struct job *job, int *status, struct hark_err *err)
 	};
 	struct recorder *rec;
 
-	if (create_file(job, &plan.file, err) < 0 ||
+	if (outfile_create(args,
+			   job->argv[0] != NULL ? job->argv[0] : "process",
+			   &plan.file, job->path, err) < 0 ||
 	    recorder_open(&plan, &rec, err) < 0)
 		return -1;
 	if (record_all(job, rec, status, err) < 0) {

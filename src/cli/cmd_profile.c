@@ -1,0 +1,388 @@
+/* cli/cmd_profile.c - hark profile: where a program spends its time.
+ *
+ * A session of probes without a probe: threads are sampled, and what comes of
+ * it goes into a file (profile/profile.h). */
+#include "cli/commands.h"
+
+#include "base/fmt.h"
+#include "cli/outfile.h"
+#include "cli/probe_watch.h"
+#include "outside/proc.h"
+#include "outside/supervise.h"
+#include "outside/tracee.h"
+#include "present/say.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HZ = 997, HZ_MOST = 20000, NAME_SIZE = 64 };
+
+/* A thread that has been seen. */
+struct seen {
+	int pid, tid;
+};
+
+struct job {
+	const struct cli_args *args;
+	char **argv; /* borrowed: the program; NULL: pid */
+	pid_t pid;   /* runs already; 0: none */
+	uint64_t hz;
+	struct supervise supervise;
+	struct launch launch;
+	char path[SHELF_PATH_MAX];
+	struct profile_writer *writer; /* owned */
+	struct profile_frame *frames;  /* owned: of one sample */
+	size_t room;
+	struct seen *seen; /* owned */
+	size_t n_seen, seen_room;
+	uint64_t user_ns, system_ns; /* of a pid, before */
+};
+
+/* -- The command line -- */
+
+static int parse_hz(struct job *job)
+{
+	const char *text = args_value(job->args, "frequency");
+	char *end;
+
+	job->hz = HZ;
+	if (text == NULL)
+		return CLI_OK;
+	errno = 0;
+	job->hz = strtoull(text, &end, 10);
+	if (end == text || *end != '\0' || *text == '-' || errno != 0 ||
+	    job->hz < 1 || job->hz > HZ_MOST)
+		return args_refuse(job->args, "-F takes a number from 1 to %d",
+				   HZ_MOST);
+	return CLI_OK;
+}
+
+static int check_options(struct job *job)
+{
+	const struct cli_args *args = job->args;
+
+	job->pid = args_pid(args, "pid");
+	if (job->pid == 0 && args_count(args) == 0)
+		return args_refuse(args, "which program?");
+	if (job->pid != 0 && args_count(args) > 0)
+		return args_refuse(args, "-p and a program exclude each other");
+	if (job->pid != 0 && args_flag(args, "detach"))
+		return args_refuse(args, "-D is for a program to be started");
+	job->argv = job->pid == 0 ? args_operands(args) : NULL;
+	return parse_hz(job);
+}
+
+/* -- What /proc knows -- */
+
+static void read_name(int pid, int tid, char out[NAME_SIZE])
+{
+	int fd = proc_open(pid, tid, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, out, NAME_SIZE - 1) : -1;
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+/* CPU time of a process, with all its threads, and as a zombie, too. */
+static void read_times(pid_t pid, uint64_t *user_ns, uint64_t *system_ns)
+{
+	enum { BEHIND_NAME = 11 }; /* words, from the state on */
+	int fd = proc_open(pid, 0, "stat", O_RDONLY | O_CLOEXEC);
+	char text[1024], *at;
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	const uint64_t tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')');
+	for (int i = 0; at != NULL && i <= BEHIND_NAME; i++)
+		at = strchr(at + 1, ' ');
+	*user_ns = *system_ns = 0;
+	if (at != NULL) {
+		*user_ns = strtoull(at, &at, 10) * tick;
+		*system_ns = strtoull(at, NULL, 10) * tick;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* -- Samples -- */
+
+static bool is_seen(const struct job *job, int pid, int tid)
+{
+	for (size_t i = job->n_seen; i-- > 0;)
+		if (job->seen[i].tid == tid && job->seen[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* A stack that keeps nothing may be of a thread that is new. */
+static int see(struct job *job, const struct session_sample *s,
+	       struct hark_err *err)
+{
+	char name[NAME_SIZE];
+
+	if (s->kept > 0)
+		return 0;
+	if (!is_seen(job, s->pid, s->tid)) {
+		if (job->n_seen == job->seen_room) {
+			size_t room = 2 * job->seen_room + 16;
+			struct seen *more =
+			    reallocarray(job->seen, room, sizeof *more);
+
+			if (more == NULL)
+				return err_set(err, HARK_ENOMEM, 0,
+					       "out of memory");
+			job->seen = more;
+			job->seen_room = room;
+		}
+		job->seen[job->n_seen++] = (struct seen){s->pid, s->tid};
+	}
+	read_name(s->pid, s->tid, name);
+	return name[0] == '\0'
+		   ? 0
+		   : profile_thread(job->writer, s->pid, s->tid, name, err);
+}
+
+static int make_room(struct job *job, size_t n, struct hark_err *err)
+{
+	struct profile_frame *more;
+
+	if (n <= job->room)
+		return 0;
+	n += n / 2 + 64;
+	more = reallocarray(job->frames, n, sizeof *more);
+	if (more == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	job->frames = more;
+	job->room = n;
+	return 0;
+}
+
+static int put(void *ctx, const struct session_sample *s, struct hark_err *err)
+{
+	struct job *job = ctx;
+	struct profile_sample out = {
+	    .pid = s->pid,
+	    .tid = s->tid,
+	    .time_ns = s->time_ns,
+	    .weight = s->ticks,
+	    .map = s->map,
+	    .kept = s->kept,
+	    .n = s->n,
+	    .end = s->end,
+	};
+
+	if (see(job, s, err) < 0 || make_room(job, s->n, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++)
+		job->frames[i] = (struct profile_frame){
+		    s->frames[i].pc, s->frames[i].is_return, s->frames[i].how};
+	out.frames = job->frames;
+	return profile_put(job->writer, &out, err);
+}
+
+static int put_maps(void *ctx, pid_t pid, struct modules *modules,
+		    struct hark_err *err)
+{
+	struct job *job = ctx;
+
+	return profile_maps(job->writer, pid, modules, err);
+}
+
+/* -- Running -- */
+
+static int open_writer(struct job *job, struct hark_err *err)
+{
+	struct profile_plan plan = {
+	    .argv = job->argv,
+	    .clock = PROFILE_CPU,
+	    .period_ns = 1000000000ull / job->hz,
+	    .began_ns = (uint64_t)tracee_now_ns(),
+	};
+	char name[NAME_SIZE] = "";
+
+	if (job->argv == NULL)
+		read_name(job->pid, 0, name);
+	if (outfile_create(job->args,
+			   job->argv != NULL ? job->argv[0]
+			   : name[0] != '\0' ? name
+					     : "process",
+			   &plan.file, job->path, err) < 0)
+		return -1;
+	return profile_create(&plan, &job->writer, err);
+}
+
+/* Nothing came of it. */
+static void discard(struct job *job)
+{
+	profile_close(job->writer);
+	if (job->path[0] == '\0' || strcmp(job->path, "-") == 0)
+		return;
+	unlink(job->path);
+	shelf_forget(job->path);
+}
+
+static void tell(const struct job *job, const struct collect_account *a,
+		 const struct session_clock *c,
+		 const struct profile_ending *end)
+{
+	uint64_t lost = a->executed - a->recorded,
+		 cpu = end->cpu_user_ns + end->cpu_system_ns;
+	double hz = (double)job->hz;
+	char more[96] = "";
+
+	if (lost > 0)
+		fmt_text(more, sizeof more,
+			 ", %lu lost (%lu no room, %lu in hark, %lu faults)",
+			 (unsigned long)lost, (unsigned long)a->dropped,
+			 (unsigned long)a->recursed, (unsigned long)a->faulted);
+	if (c->has_kernel && c->cpu_ns > 0)
+		hz = (double)a->executed * 1e9 / (double)c->cpu_ns;
+	else if (c->has_kernel && cpu > 0)
+		hz = (double)a->executed * 1e9 / (double)cpu;
+	say("profile: %lu samples of %zu thread%s (%.0f Hz)%s; %s",
+	    (unsigned long)a->recorded, job->n_seen,
+	    job->n_seen == 1 ? "" : "s", hz, more,
+	    strcmp(job->path, "-") == 0 ? "standard output" : job->path);
+	if (c->no_events != 0)
+		say("profile: by timers of the threads, for the kernel gives "
+		    "hark no events (%s): no more often than its own clock "
+		    "ticks",
+		    strerror(c->no_events));
+	if (!c->has_kernel && end->cpu_system_ns * 100 >= cpu && cpu > 0)
+		say("profile: %.0f %% of the CPU time was the kernel's, and is "
+		    "not sampled (/proc/sys/kernel/perf_event_paranoid is "
+		    "above 1)",
+		    100.0 * (double)end->cpu_system_ns / (double)cpu);
+}
+
+static void count_lost(struct job *job, const struct collect_account *a)
+{
+	const struct {
+		const char *why;
+		uint64_t n;
+	} lost[] = {{"no room for them", a->dropped},
+		    {"the thread was in hark", a->recursed},
+		    {"memory of the stack was not there", a->faulted}};
+
+	for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+		if (lost[i].n > 0)
+			profile_lost(job->writer, lost[i].why, lost[i].n);
+}
+
+/* Until all is said; *status is the program's, or -1. */
+static int run_session(struct job *job, struct session *s, int *status,
+		       struct hark_err *err)
+{
+	bool is_child = job->argv != NULL && !job->launch.beside;
+	enum session_status why = SESSION_ON;
+	struct profile_ending end = {0};
+	struct collect_account account;
+	struct session_clock clock;
+	struct hark_err second;
+	int rc = probe_watch(s, is_child, &why, err);
+
+	if (session_stop(s, rc < 0 ? &second : err) < 0)
+		rc = -1;
+	end.ended_ns = (uint64_t)tracee_now_ns();
+	read_times(session_pid(s), &end.cpu_user_ns, &end.cpu_system_ns);
+	end.cpu_user_ns -= job->user_ns;
+	end.cpu_system_ns -= job->system_ns;
+	session_sampled(s, &account, &clock);
+	count_lost(job, &account);
+	*status = -1;
+	if (is_child && why == SESSION_ENDED)
+		*status = probe_wait_child(session_pid(s), NULL);
+	end.has_status = *status >= 0;
+	end.status = end.has_status ? *status : 0;
+	if (profile_finish(job->writer, &end, rc < 0 ? &second : err) < 0)
+		rc = -1;
+	if (rc == 0)
+		tell(job, &account, &clock, &end);
+	if (is_child && *status < 0)
+		*status = probe_wait_child(session_pid(s), NULL);
+	return rc;
+}
+
+/* A script that asks for nothing. */
+static const char no_question[] = "BEGIN {}";
+static const struct script_source nothing = {.text = no_question,
+					     .len = sizeof no_question - 1};
+
+static void say_mistake(void *ctx, const char *text)
+{
+	(void)ctx;
+	say_error("%s", text);
+}
+
+static int run(struct job *job, int *status)
+{
+	const struct session_samples samples = {
+	    .period_ns = 1000000000ull / job->hz,
+	    .put = put,
+	    .maps = put_maps,
+	    .ctx = job,
+	};
+	const struct compile script = {
+	    .sources = &nothing, .n_sources = 1, .say = say_mistake};
+	struct options options;
+	struct session_plan plan = {
+	    .script = &script,
+	    .options = &options,
+	    .launch = job->argv != NULL ? &job->launch : NULL,
+	    .pid = job->pid,
+	    .follows = args_flag(job->args, "follow"),
+	    .out = stderr,
+	    .samples = &samples,
+	    .note = probe_tell,
+	};
+	struct hark_err err = {0};
+	struct session *s = NULL;
+	bool has_begun;
+	int rc;
+
+	options_init(&options);
+	options.bufsize = 1 << 20;
+	options.quiet = options.samples = true;
+	if (session_open(&plan, &s, &has_begun, &err) < 0) {
+		discard(job);
+		return has_begun ? cli_fail(&err) : cli_fail_start(&err);
+	}
+	rc = run_session(job, s, status, &err);
+	session_close(s);
+	profile_close(job->writer);
+	return rc < 0 ? cli_fail(&err) : CLI_OK;
+}
+
+int cmd_profile(const struct cli_args *args)
+{
+	struct job job = {.args = args};
+	struct hark_err err = {0};
+	int status = -1, rc = check_options(&job);
+
+	if (rc != CLI_OK)
+		return rc;
+	job.launch = (struct launch){
+	    .argv = job.argv,
+	    .mask = &job.supervise.before,
+	    .beside = args_flag(args, "detach"),
+	};
+	if (job.pid != 0)
+		read_times(job.pid, &job.user_ns, &job.system_ns);
+	supervise_begin(&job.supervise);
+	job.launch.ignore_chld = job.supervise.chld_was_ignored;
+	rc = open_writer(&job, &err) < 0 ? cli_fail(&err) : run(&job, &status);
+	supervise_end(&job.supervise);
+	free(job.frames);
+	free(job.seen);
+	if (rc == CLI_OK && status >= 0)
+		supervise_exit_as(status);
+	return rc;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# timeout: 240
+# hark profile comes to a process that runs, and leaves it as it was; and what
+# it says when it cannot.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/profile.bash"
+
+plan 28
+
+build_prog
+mkfifo orders
+
+# same: all that hark could leave something in.
+same() { /usr/bin/python3 "$SRC/probe_same.py" "$pid"; }
+# burnt N: the process has used N ticks of CPU time more than at the last mark.
+used() { awk '{ print $14 + $15 }' "/proc/$pid/stat"; }
+mark() { marked=$(used); }
+burnt() { [ "$(used)" -gt $((marked + $1)) ]; }
+sampling() { [ -n "$(grep -s hark-probe "/proc/$pid/maps")" ]; }
+
+start() {
+	./prog server <orders >guest.out 2>&1 &
+	pid=$!
+	exec 7>orders
+	wait_for ready guest.out || note "it does not begin"
+}
+end() {
+	exec 7>&-
+	wait $pid
+	is "$1: the program ends well" "$? $(tail -n 1 guest.out)" "0 ok"
+}
+
+# come [OPTION...]: hark in the background, which is there when this returns.
+come() {
+	"$HARK" profile -o a.hark --force "$@" -p "$pid" >said 2>errors </dev/null &
+	hark=$!
+	await sampling || note "hark does not come: $(cat errors)"
+}
+go() {
+	kill "$1" $hark
+	wait $hark
+}
+
+# -- There and back --
+
+start
+same >before
+mark
+come
+await burnt 60 || note "it does not burn"
+go -INT
+is "SIGINT: hark ends well" $? 0
+same >after
+is "SIGINT: all is as it was" "$(diff before after)" ""
+ok "SIGINT: the program goes on" kill -0 "$pid"
+is "threads that were there are sampled" \
+	"$(FILE=a.hark look threads between burn_on 0.9 1 complete)" "2 yes True"
+like "and that is said" "$(account)" '^hark: profile: N samples of N threads'
+come
+go -TERM
+is "SIGTERM: hark ends well" $? 0
+same >after
+is "SIGTERM: all is as it was" "$(diff before after)" ""
+
+# Again and again, as often as can be: a tick that is on its way when hark
+# leaves has nobody to go to.
+for ((i = 0; i < 15; i++)); do
+	come -q -F 20000
+	mark
+	await burnt 5
+	go -INT || note "hark: $?"
+	kill -0 $pid || break
+done
+is "a tick finds nobody: $i times" $i 15
+same >after
+is "all is as it was" "$(diff before after)" ""
+
+# -- Two at a time, one after one that was killed --
+
+come
+try "$HARK" profile -o b.hark -p "$pid"
+is "a second hark is refused" "$status" 125
+like "and told why" "$err" '^hark: .*process '"$pid"
+ok "and leaves no file" [ ! -e b.hark ]
+kill -KILL $hark
+wait $hark 2>/dev/null
+mark
+await burnt 20
+ok "killed: the program goes on" kill -0 "$pid"
+come
+mark
+await burnt 20
+go -INT
+is "killed: the next one comes in" $? 0
+same >after
+is "killed: all is as it was before both" "$(diff before after)" ""
+end "all of it"
+
+# -- A program that has blocked everything before hark comes --
+
+build_prog -DBLOCKS
+start
+same >before
+mark
+come
+await burnt 60
+go -INT
+same >after
+is "blocked: all is as it was" "$(diff before after)" ""
+is "blocked: sampled all the same" "$(FILE=a.hark look between burn_on 0.9 1)" yes
+end blocked
+
+# -- The program keeps its number, hark works beside it --
+
+(exec "$HARK" profile -D -q -o d.hark -- ./prog fork) >said 2>errors
+is "-D: the program's status" "$? $(cat said)" "0 ok"
+whole() { [ "$(FILE=d.hark look complete 2>/dev/null)" = True ]; }
+ok "-D: the file is whole, soon" await whole
+
+# -- Without privileges --
+
+if [ "$(id -u)" = 0 ]; then
+	mkdir -m 755 other
+	cp "$HARK" other/hark
+	cp prog other/prog
+	build_prog
+	cp prog other/prog
+	chown -R 65534 other
+	chmod 711 "$T"
+	is "as nobody: it runs" "$(cd other && setpriv --reuid=65534 \
+		--regid=65534 --clear-groups ./hark profile -q -o n.hark \
+		-- ./prog shares 2>&1)" ok
+	is "as nobody: right" \
+		"$(FILE=other/n.hark look between heavy 0.68 0.82)" yes
+else
+	skip "as nobody: it runs" "hark is nobody special here"
+	skip "as nobody: right" "hark is nobody special here"
+fi
+
+# -- What cannot be --
+
+try "$HARK" profile -o x.hark -- ./no-such-program
+is "no such program" "$status $err" \
+	"127 hark: ./no-such-program: No such file or directory"
+ok "and no file" [ ! -e x.hark ]
+: >plain
+try "$HARK" profile -o x.hark -- ./plain
+is "no program" "$status" 126
+try "$HARK" profile -F 0 -- ./prog
+is "no frequency" "$status $err" \
+	"125 hark: profile: -F takes a number from 1 to 20000; see 'hark help profile'"
+try "$HARK" profile
+is "nothing to profile" "$status $err" \
+	"125 hark: profile: which program?; see 'hark help profile'"

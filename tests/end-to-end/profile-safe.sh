@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# timeout: 240
+# hark profile disturbs nobody: signals, stacks, waits, children; as often as
+# can be.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/profile.bash"
+. "$ROOT/tests/end-to-end/guests.bash"
+
+plan 26
+
+build_prog
+EXTRA=(-F 9973 -q)
+
+while read -r kind what; do
+	profile ./prog "$kind"
+	unharmed "$what"
+done <<'EOK'
+trap a handler of its own for SIGTRAP
+blocked all signals are blocked
+reset all signals are reset, SIGTRAP is ignored
+itimer a profiling timer of its own
+waits nothing that waits is interrupted, errno stays
+contexts several stacks in one thread
+altstack handlers on an alternate stack, with little room on it
+redzone what is below the stack
+leaps longjmp
+nowhere code that no rule is known of, with a wild frame pointer
+storm posix_spawn and vfork
+threads threads
+EOK
+EXTRA=(-F 9973 -q -f)
+for kind in storm forkexec; do
+	profile ./prog $kind
+	unharmed "$kind, followed"
+done
+EXTRA=(-F 9973)
+profile ./prog nowhere
+is "where nothing is known, little is said, and none is wrong" \
+	"$(look between burn 0 0.1 samples 3000 6000)" "yes yes"
+
+# -- Guests that a tick has harmed --
+
+for guest in insn_alignment_check insn_tsc_refused sig_exec sig_sent_fault; do
+	alike $guest "$GUESTS/$guest" profile -q -F 9973 -o g.hark --force &&
+		pass $guest
+done
+
+# -- What hark itself got is the program's --
+
+cat >ignored.c <<'EOC'
+#include <signal.h>
+#include <stdio.h>
+int main(void)
+{
+	struct sigaction a;
+	sigaction(SIGHUP, NULL, &a);
+	puts(a.sa_handler == SIG_IGN ? "ok" : "not ignored");
+}
+EOC
+gcc -O2 ignored.c -o ignored || exit 1
+is "an ignored signal is, for who asks" \
+	"$(trap '' HUP && "$HARK" profile -q -o i.hark -- ./ignored)" ok
+
+# -- The program is killed, hark is killed --
+
+"$HARK" profile -o k.hark -- ./prog server <<<"" >said 2>errors
+is "a server that is told to end" "$? $(tail -n 1 said)" "0 ok"
+mkfifo orders
+"$HARK" profile -o killed.hark -- ./prog server <orders >said 2>errors &
+hark=$!
+exec 7>orders
+wait_for ready said || note "it does not begin: $(cat errors)"
+target=$(awk '/ready/ { print $2 }' said)
+burnt() { [ "$(awk '{ print $14 }' "/proc/$target/stat")" -gt "$1" ]; }
+await burnt 50 || note "it does not burn"
+kill -KILL "$target"
+wait $hark 2>/dev/null
+is "killed: hark ends as the program did" $? 137
+is "killed: the file is whole" "$(FILE=killed.hark look complete status)" \
+	"True None 9"
+exec 7>&-
+
+"$HARK" profile -o cut.hark -- ./prog server <orders >said 2>errors &
+hark=$!
+exec 7>orders
+wait_for ready said || note "it does not begin: $(cat errors)"
+target=$(awk '/ready/ { print $2 }' said)
+await burnt 150 || note "it does not burn"
+kill -KILL $hark
+wait $hark 2>/dev/null
+ok "hark is killed: the program lives" burnt 50
+exec 7>&-
+gone "$target"
+ok "hark is killed: and ends well" grep -qx ok said
+is "hark is killed: what was there is readable" \
+	"$(FILE=cut.hark look complete between burn 0.8 1)" "False yes"
