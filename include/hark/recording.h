@@ -180,7 +180,9 @@ struct hark_registers {
 	uint64_t gpr[16];
 	uint64_t rip, rflags, fs_base, gs_base;
 	/* As the xsave instruction stores them, in its standard format. Those
-	 * that xstate_bv does not name are in their initial state. */
+	 * that xstate_bv does not name are in their initial state. Of the last
+	 * x87 instruction nothing is known: its address, its operand's and its
+	 * opcode are 0. */
 	uint64_t xstate_bv;
 	uint32_t xsave_len;
 	uint8_t xsave[16384];

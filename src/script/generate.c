@@ -69,6 +69,15 @@ static void gen_on_aggregation(struct gen *g, enum probe_action_kind kind,
 		argument(g, n->list->next);
 }
 
+/* One more aggregation of the printa that action `first` is. */
+static void gen_beside(struct gen *g, size_t first, uint32_t aggregation)
+{
+	PUSH(g, actions, PROBE_BESIDE, 0, 0, (uint32_t)g->parts.n,
+	     gen_text_of(g, ""), aggregation);
+	if (!g->s->is_over)
+		g->actions.at[first].n_beside++;
+}
+
 static void gen_printa(struct gen *g, const struct node *n)
 {
 	bool has_format = n->list->kind != NODE_AGGREGATION;
@@ -76,11 +85,8 @@ static void gen_printa(struct gen *g, const struct node *n)
 	size_t first = g->actions.n;
 
 	action(g, PROBE_PRINTA, has_format ? n->list->name : "", a->number);
-	for (a = a->next; a != NULL && !g->s->is_over; a = a->next) {
-		PUSH(g, actions, PROBE_BESIDE, 0, 0, (uint32_t)g->parts.n,
-		     gen_text_of(g, ""), a->number);
-		g->actions.at[first].n_beside++;
-	}
+	for (a = a->next; a != NULL; a = a->next)
+		gen_beside(g, first, a->number);
 }
 
 static void gen_tracemem(struct gen *g, const struct node *n)

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,41 +343,97 @@ int hark_position_compare(struct hark_timeline *t,
 
 /* -- Registers -- */
 
+enum { LEGACY = 512, HEADER = 64 }; /* of what xsave stores */
+
+static bool is_zero(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] != 0)
+			return false;
+	return true;
+}
+
+/* A component that is in its initial state may be named by xstate_bv or not:
+ * on some processors that depends on what the machine did meanwhile. Here it
+ * never is, so that the same moment always looks the same. */
+static void name_component(struct hark_registers *out, unsigned component,
+			   bool is_initial)
+{
+	out->xstate_bv &= ~(1ULL << component);
+	out->xstate_bv |= (uint64_t)!is_initial << component;
+}
+
+static void unpack_legacy(const uint8_t *legacy, struct hark_registers *out)
+{
+	static const uint8_t initial[5] = {0x7f, 3};  /* fcw, fsw, ftw */
+	static const uint8_t mxcsr[4] = {0x80, 0x1f}; /* goes with xmm */
+	enum { FOP = 6, MXCSR = 24, ST = 32, XMM = 160, XMM_LEN = 256 };
+	uint8_t *to = out->xsave;
+
+	memcpy(to, legacy, LEGACY);
+	/* The last x87 instruction was executed elsewhere. */
+	memset(to + FOP, 0, MXCSR - FOP);
+	if ((out->xstate_bv & 1) == 0) {
+		memcpy(to, initial, sizeof initial);
+		memset(to + ST, 0, XMM - ST);
+	}
+	if ((out->xstate_bv & 2) == 0)
+		memset(to + XMM, 0, XMM_LEN);
+	name_component(out, 0,
+		       memcmp(to, initial, sizeof initial) == 0 &&
+			   is_zero(to + ST, XMM - ST));
+	name_component(out, 1,
+		       memcmp(to + MXCSR, mxcsr, sizeof mxcsr) == 0 &&
+			   is_zero(to + XMM, XMM_LEN));
+}
+
+/* Where xsave puts a component; false if there is none. */
+static bool find_component(const struct recording *r, unsigned component,
+			   size_t *offset, size_t *size)
+{
+	enum { AREA = sizeof(((struct hark_registers *)0)->xsave) };
+	const char *value;
+	char key[16], *end;
+
+	fmt_text(key, sizeof key, "xstate_%u", component);
+	value = recording_meta(r, key);
+	if (value == NULL)
+		return false;
+	*offset = strtoul(value, &end, 10);
+	*size = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
+	return *size > 0 && *offset <= AREA && *size <= AREA - *offset;
+}
+
 /* Packed components back to where xsave puts them. */
 static void unpack(const uint8_t *packed, uint32_t len,
 		   const struct recording *r, struct hark_registers *out)
 {
-	enum { LEGACY = 512, HEADER = 64 };
 	const uint8_t *at = packed + 8 + LEGACY;
+	size_t offset = 0, size = 0;
 
 	memset(out->xsave, 0, sizeof out->xsave);
 	memcpy(&out->xstate_bv, packed, sizeof out->xstate_bv);
-	memcpy(out->xsave, packed + 8, LEGACY);
-	memcpy(out->xsave + LEGACY, &out->xstate_bv, sizeof out->xstate_bv);
+	unpack_legacy(packed + 8, out);
 	out->xsave_len = LEGACY + HEADER;
 	for (unsigned i = 2; i < 63; i++) {
-		unsigned long offset = 0, size = 0;
-		char key[16];
-		const char *value;
-		char *end;
+		bool is_there = (out->xstate_bv >> i & 1) != 0;
 
-		if (!(out->xstate_bv >> i & 1))
+		if (!find_component(r, i, &offset, &size)) {
+			if (is_there)
+				break;
 			continue;
-		fmt_text(key, sizeof key, "xstate_%u", i);
-		value = recording_meta(r, key);
-		if (value != NULL) {
-			offset = strtoul(value, &end, 10);
-			size = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
 		}
-		if (size == 0 || offset > sizeof out->xsave ||
-		    size > sizeof out->xsave - offset ||
-		    size > (unsigned long)(packed + len - at))
-			return;
-		memcpy(out->xsave + offset, at, size);
-		at += size;
 		if (offset + size > out->xsave_len)
 			out->xsave_len = (uint32_t)(offset + size);
+		if (!is_there)
+			continue;
+		if (size > (size_t)(packed + len - at))
+			break;
+		memcpy(out->xsave + offset, at, size);
+		name_component(out, i, is_zero(at, size));
+		at += size;
 	}
+	memcpy(out->xsave + LEGACY, &out->xstate_bv, sizeof out->xstate_bv);
 }
 
 int hark_registers(struct hark_timeline *t, uint32_t thread,

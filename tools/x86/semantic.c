@@ -51,11 +51,19 @@ static const char *const reason_text[REASONS] = {
 static const struct {
 	ZydisMnemonic mnemonic;
 	const char *text, *why;
+	uint8_t opcode; /* this one only; 0: any */
 } excuses[] = {
-    {ZYDIS_MNEMONIC_LFS, "operand 0 has less", "AMD ignores REX.W here"},
-    {ZYDIS_MNEMONIC_LGS, "operand 0 has less", "AMD ignores REX.W here"},
-    {ZYDIS_MNEMONIC_LSS, "never ran", "no valid selector in memory"},
-    {ZYDIS_MNEMONIC_RDPMC, "never ran", "needs leave of the kernel"},
+    {ZYDIS_MNEMONIC_LFS, "operand 0 has less", "AMD ignores REX.W here", 0},
+    {ZYDIS_MNEMONIC_LGS, "operand 0 has less", "AMD ignores REX.W here", 0},
+    {ZYDIS_MNEMONIC_POP, "operand 0 has less", "Intel reads 2 bytes: fs", 0xa1},
+    {ZYDIS_MNEMONIC_POP, "operand 0 has less", "Intel reads 2 bytes: gs", 0xa9},
+    {ZYDIS_MNEMONIC_MOVSXD, "operand 0 has less", "Intel reads 2 bytes by 66",
+     0},
+    {ZYDIS_MNEMONIC_LSS, "never ran", "no valid selector in memory", 0},
+    {ZYDIS_MNEMONIC_RDPMC, "never ran", "needs leave of the kernel", 0},
+    {ZYDIS_MNEMONIC_ENQCMD, "never ran", "needs a device to be opened", 0},
+    {ZYDIS_MNEMONIC_ENQCMDS, "never ran", "needs a device to be opened", 0},
+    {ZYDIS_MNEMONIC_MOVDIR64B, "never ran", "needs an aligned destination", 0},
 };
 enum { EXCUSES = sizeof excuses / sizeof excuses[0] };
 
@@ -162,10 +170,12 @@ static unsigned shown_before(ZydisMnemonic m, const char *text)
 	return 0;
 }
 
-static int is_excused(ZydisMnemonic m, const char *text)
+static int is_excused(const struct trial *t, ZydisMnemonic m, const char *text)
 {
 	for (unsigned k = 0; k < EXCUSES; k++)
 		if (excuses[k].mnemonic == m &&
+		    (excuses[k].opcode == 0 ||
+		     excuses[k].opcode == t->insn.opcode) &&
 		    strncmp(text, excuses[k].text, strlen(excuses[k].text)) ==
 			0) {
 			shared->excused[k]++;
@@ -178,7 +188,7 @@ static void finding(const struct trial *t, const char *text)
 {
 	ZydisMnemonic m = mnemonic_of(t->code);
 
-	if (is_excused(m, text))
+	if (is_excused(t, m, text))
 		return;
 	shared->findings++;
 	if (shown_before(m, text) >= EXAMPLES)

@@ -39,9 +39,6 @@ static const struct feature {
     {"AES", 1, 0, ECX, 25},
     {"AMD3DNOW", 0x80000001, 0, EDX, 31},
     {"AMD_INVLPGB", 0x80000008, 0, EBX, 3},
-    {"AMX_BF16", 7, 0, EDX, 22},
-    {"AMX_INT8", 7, 0, EDX, 25},
-    {"AMX_TILE", 7, 0, EDX, 24},
     {"AVX2", 7, 0, EBX, 5},
     {"AVX512BW", 7, 0, EBX, 30},
     {"AVX512CD", 7, 0, EBX, 28},
@@ -166,6 +163,8 @@ static const char *why_refused(const uint8_t *code)
 	set = ZydisISASetGetString(o.in.meta.isa_set);
 	if (strcmp(set, "CET") == 0)
 		return "#UD unless the kernel enables shadow stacks";
+	if (strncmp(set, "AMX_", 4) == 0)
+		return "#UD unless tiles are set up";
 	for (unsigned k = 0; k < FEATURES; k++)
 		if (strncmp(set, features[k].set, strlen(features[k].set)) == 0)
 			return has_feature(&features[k]) ? NULL
