@@ -115,7 +115,7 @@ $(O)/hosted/src/probe/native%.o $(O)/hosted/tests/unit/native_stand_ins.o: \
 $(O)/hosted/src/unwind/%.o: HOSTED += -mgeneral-regs-only
 $(O)/hosted/src/unwind/%.o $(O)/hosted/tests/unit/unwind_test.o: \
 	HOSTED += -fno-sanitize=all -fno-stack-protector
-$(O)/hosted/tests/unit/unwind_test.o: HOSTED += $(if $(SAN_$(M)),-DSANITIZED)
+$(O)/hosted/tests/unit/unwind_test.o: HOSTED += $(if $(SAN_$(M)),-DSANITIZED=1)
 
 $(O)/hosted/%.o: %.S Makefile
 	@mkdir -p $(@D); $(call say,CC,$@)
