@@ -85,17 +85,18 @@ static void mend_call(pid_t tid)
 }
 
 /* One look at a thread that may be seized: 1 it goes on as if it had not been
- * stopped, or is gone; 0 not yet. */
+ * stopped, or is gone; 0 not yet. One that is held may not be mended yet: there
+ * was no room for it in the door. */
 static int let_go(pid_t tid)
 {
 	struct hark_err ignored;
-	int rc;
+	int rc = 1;
 
-	if (tracee_is_held(tid))
-		return ptrace(PTRACE_DETACH, tid, 0, 0) == 0;
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
-		return 1; /* not hark's */
-	rc = tracee_stopped(tid, &ignored);
+	if (!tracee_is_held(tid)) {
+		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+			return 1; /* not hark's */
+		rc = tracee_stopped(tid, &ignored);
+	}
 	if (rc != 1)
 		return rc < 0;
 	mend_call(tid);

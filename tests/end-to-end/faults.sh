@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-begin "$GUESTS/blocked" end
+begin "$GUESTS/blocked" end mended
 guest=$pid
 trap 'code=$?; kill $guest; (exit $code); tests_end' EXIT
 hark run --native -q -o sample.hark -- true

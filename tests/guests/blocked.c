@@ -1,11 +1,13 @@
 /* tests/guests/blocked.c - threads in every kind of blocking call, and four
  * that compute; none may notice that somebody stopped them.
  *
- *   blocked UNTIL [restartable]       (lives.h says how long)
+ *   blocked UNTIL [restartable|mended]       (lives.h says how long)
  *
  * With `restartable`, only calls that the kernel itself restarts after a stop:
  * the others show EINTR for the microseconds that a tracer needs to mend them,
- * and a tracer that is killed just then cannot.
+ * and a tracer that is killed just then cannot. With `mended`, only those, and
+ * each in many threads: whichever is the one where something fails, it is one
+ * of them.
  *
  * Every blocking call must end as it would undisturbed: no EINTR, never before
  * its time. Prints a checksum of the computing threads and the number of
@@ -158,7 +160,23 @@ static const struct call {
     {"epoll_wait", call_epoll},	     {"sigtimedwait", call_sigtimedwait},
     {"semtimedop", call_semtimedop}, {"recv", call_recv},
 };
-enum { N_CALLS = sizeof calls / sizeof calls[0], N_RESTARTABLE = 6 };
+enum {
+	N_CALLS = sizeof calls / sizeof calls[0],
+	N_RESTARTABLE = 6,
+	MAX_CALLERS = 40,
+};
+
+/* Which call the i-th thread makes; NULL: there are enough threads. */
+static const struct call *call_of(const char *which, int i)
+{
+	if (which == NULL)
+		return i < N_CALLS ? &calls[i] : NULL;
+	if (strcmp(which, "restartable") == 0)
+		return i < N_RESTARTABLE ? &calls[i] : NULL;
+	return i < MAX_CALLERS
+		   ? &calls[N_RESTARTABLE + i % (N_CALLS - N_RESTARTABLE)]
+		   : NULL;
+}
 
 static void *caller(void *arg)
 {
@@ -261,8 +279,9 @@ static void prepare(void)
 int main(int argc, char **argv)
 {
 	const char *until = argc > 1 ? argv[1] : "1";
-	pthread_t busy[N_BUSY], call[N_CALLS], rest[3];
-	int n_calls = argc > 2 ? N_RESTARTABLE : N_CALLS;
+	const char *which = argc > 2 ? argv[2] : NULL;
+	pthread_t busy[N_BUSY], call[MAX_CALLERS], rest[3];
+	int n_calls = 0;
 	int quiet_pipe[2];
 	uint64_t sum = 0;
 	pid_t child;
@@ -282,8 +301,8 @@ int main(int argc, char **argv)
 	pthread_mutex_lock(&mutex);
 	for (uintptr_t i = 0; i < N_BUSY; i++)
 		pthread_create(&busy[i], NULL, computer, (void *)(i + 1));
-	for (int i = 0; i < n_calls; i++)
-		pthread_create(&call[i], NULL, caller, (void *)&calls[i]);
+	for (const struct call *c; (c = call_of(which, n_calls)) != NULL;)
+		pthread_create(&call[n_calls++], NULL, caller, (void *)c);
 	pthread_create(&rest[0], NULL, reader, &pipe_fds[0]);
 	pthread_create(&rest[1], NULL, locker, NULL);
 	pthread_create(&rest[2], NULL, waiter, &child);
