@@ -110,6 +110,7 @@ try ./hark run --native -p 999999999
 like "no such process" "$err" '^hark: there is no process 999999999'
 
 # A thread that gets its system calls as signals (kernel 6.4 tells).
+: >guest.out
 "$GUESTS/dispatch" >guest.out &
 pid=$!
 there() { grep -q ready guest.out || ended $pid; }

@@ -103,6 +103,7 @@ unlike "nobody waits without need" "$(cat errors)" yet
 mkfifo ask
 # start: a guest that waits for bytes, $pid.
 start() {
+	rm -f guest.out
 	./late ask <ask >guest.out &
 	pid=$!
 	exec 9>ask

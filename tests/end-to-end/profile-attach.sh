@@ -19,6 +19,7 @@ burnt() { [ "$(used)" -gt $((marked + $1)) ]; }
 sampling() { [ -n "$(grep -s hark-probe "/proc/$pid/maps")" ]; }
 
 start() {
+	rm -f guest.out
 	./prog server <orders >guest.out 2>&1 &
 	pid=$!
 	exec 7>orders

@@ -66,6 +66,7 @@ is "an ignored signal is, for who asks" \
 "$HARK" profile -o k.hark -- ./prog server <<<"" >said 2>errors
 is "a server that is told to end" "$? $(tail -n 1 said)" "0 ok"
 mkfifo orders
+rm -f said
 "$HARK" profile -o killed.hark -- ./prog server <orders >said 2>errors &
 hark=$!
 exec 7>orders
@@ -80,6 +81,7 @@ is "killed: the file is whole" "$(FILE=killed.hark look complete status)" \
 	"True None 9"
 exec 7>&-
 
+rm -f said
 "$HARK" profile -o cut.hark -- ./prog server <orders >said 2>errors &
 hark=$!
 exec 7>orders

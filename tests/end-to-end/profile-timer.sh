@@ -38,6 +38,7 @@ done
 # -- There and back --
 
 mkfifo orders
+rm -f guest.out
 ./prog server <orders >guest.out 2>&1 &
 pid=$!
 exec 7>orders
