@@ -8,6 +8,7 @@
 #include "profile/keys.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -11,25 +11,15 @@
 #include "profile/grow_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-static void *resize(void *ctx, void *old, size_t old_len, size_t len)
-{
-	(void)ctx, (void)old_len;
-	if (len == 0) {
-		free(old);
-		return NULL;
-	}
-	return realloc(old, len);
-}
-static const struct heap heap = {.resize = resize};
-
 int names_init(struct names *n, const struct profile *p, struct hark_err *err)
 {
 	*n = (struct names){.profile = p};
-	arena_init(&n->arena, &heap);
+	arena_init(&n->arena, &profile_heap);
 	n->modules = calloc(p->n_modules + 1, sizeof *n->modules);
 	if (n->modules == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");

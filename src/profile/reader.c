@@ -31,17 +31,6 @@ struct reader {
 	char value[VALUE_LEN];
 };
 
-static void *resize(void *ctx, void *old, size_t old_len, size_t len)
-{
-	(void)ctx, (void)old_len;
-	if (len == 0) {
-		free(old);
-		return NULL;
-	}
-	return realloc(old, len);
-}
-static const struct heap heap = {.resize = resize};
-
 static const char no_memory[] = "out of memory";
 
 /* -- Text -- */
@@ -548,7 +537,7 @@ static struct profile *new_profile(void)
 
 	if (p == NULL)
 		return NULL;
-	arena_init(&p->arena, &heap);
+	arena_init(&p->arena, &profile_heap);
 	p->facts.command = p->facts.hark = "";
 	p->facts.exit = p->facts.signal = -1;
 	return p;

@@ -13,6 +13,7 @@
 #include "profile/grow_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {

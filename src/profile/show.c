@@ -14,6 +14,7 @@
 #include "profile/names_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -3,6 +3,8 @@
 
 #include "profile/grow_priv.h"
 
+#include <stdlib.h>
+
 int tree_init(struct tree *t)
 {
 	*t = (struct tree){0};
