@@ -68,17 +68,6 @@ int beside_add(struct beside *b, const struct show_row *rows, size_t n,
 	return 0;
 }
 
-/* As board_rows() sorts them. */
-static int by_key(const struct show_row *x, const struct show_row *y)
-{
-	uint32_t len = x->key_len < y->key_len ? x->key_len : y->key_len;
-	int order = len > 0 ? memcmp(x->key, y->key, len) : 0;
-
-	if (order != 0)
-		return order;
-	return (x->key_len > y->key_len) - (x->key_len < y->key_len);
-}
-
 /* The least key that is left; NULL: none is. */
 static const struct show_row *least(const struct beside *b)
 {
@@ -88,7 +77,7 @@ static const struct show_row *least(const struct beside *b)
 		const struct list *l = &b->lists[i];
 
 		if (l->at < l->n &&
-		    (found == NULL || by_key(&l->rows[l->at], found) < 0))
+		    (found == NULL || show_by_key(&l->rows[l->at], found) < 0))
 			found = &l->rows[l->at];
 	}
 	return found;
@@ -97,7 +86,7 @@ static const struct show_row *least(const struct beside *b)
 /* Its cells in this list, which has come to it or is behind it. */
 static const uint64_t *take(struct list *l, const struct show_row *key)
 {
-	if (l->at == l->n || by_key(&l->rows[l->at], key) != 0)
+	if (l->at == l->n || show_by_key(&l->rows[l->at], key) != 0)
 		return NULL;
 	return l->rows[l->at++].cells;
 }

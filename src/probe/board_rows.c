@@ -305,13 +305,7 @@ static void show(const struct probe_aggregation *how, struct board_row *row)
 
 static int by_key(const void *left, const void *right)
 {
-	const struct show_row *x = left, *y = right;
-	uint32_t len = x->key_len < y->key_len ? x->key_len : y->key_len;
-	int order = memcmp(x->key, y->key, len);
-
-	if (order != 0)
-		return order;
-	return x->key_len < y->key_len ? -1 : x->key_len > y->key_len;
+	return show_by_key(left, right);
 }
 
 /* Reads an aggregation, unless it was read just now, and makes b->show. */

@@ -41,6 +41,9 @@ struct show_row {
 	const uint64_t *const *beside;
 };
 
+/* The order of their keys' bytes. */
+int show_by_key(const struct show_row *x, const struct show_row *y);
+
 /* All zero: by value, least first, and where that is the same, by keys. */
 struct show_order {
 	bool by_key, is_reversed;

@@ -53,6 +53,11 @@ static int by_bytes(const uint8_t *x, size_t x_len, const uint8_t *y,
 	return order != 0 ? order : (x_len > y_len) - (x_len < y_len);
 }
 
+int show_by_key(const struct show_row *x, const struct show_row *y)
+{
+	return by_bytes(x->key, x->key_len, y->key, y->key_len);
+}
+
 static int by_value(const struct shown *x, const struct shown *y)
 {
 	if (x->bytes != NULL && x->part->kind == PROBE_STACK)
@@ -90,7 +95,7 @@ static int by_keys(const struct sorting *s, const struct show_row *x,
 
 	if (!take_keys(s->a, s->parts, x, kx) ||
 	    !take_keys(s->a, s->parts, y, ky))
-		return by_bytes(x->key, x->key_len, y->key, y->key_len);
+		return show_by_key(x, y);
 	for (unsigned i = 0; i < n && order == 0; i++) {
 		unsigned k = (unsigned)((s->order.first_key + i) % n);
 
