@@ -28,11 +28,10 @@ extern const uint8_t step_enter_iret[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_begin[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_enter_end[] __attribute__((visibility("hidden")));
 
-/* As sig_is_step(). */
 static int is_step(int sig, const siginfo_t *info)
 {
-	return sig == SIGTRAP &&
-	       (info->si_code == CODE_TRACE || info->si_code == CODE_BRKPT);
+	return sig_is_step(
+	    &(struct sig_info){.signo = sig, .code = info->si_code});
 }
 
 uint64_t bench_random(uint64_t *seed)
