@@ -10,6 +10,7 @@
 #include "image/symbols.h"
 #include "outside/faults.h"
 #include "probe/stack_tables.h"
+#include "trap_flag.h"
 
 #include <alloca.h>
 #include <check.h>
@@ -295,19 +296,6 @@ static __attribute__((noinline)) long many_kinds(void)
 	/* Nobody else calls these: their names are looked up now. */
 	sum += lrand48() + a64l("hark") + t.tv_nsec;
 	return sum;
-}
-
-static void set_trap_flag(bool on)
-{
-	__asm__ volatile("sub $128, %%rsp\n\t"
-			 "pushf\n\t"
-			 "andq $~0x100, (%%rsp)\n\t"
-			 "orq %0, (%%rsp)\n\t"
-			 "popf\n\t"
-			 "lea 128(%%rsp), %%rsp"
-			 :
-			 : "r"(on ? 0x100ul : 0ul)
-			 : "memory", "cc");
 }
 
 static void find_vdso(void)

@@ -16,7 +16,7 @@ enum {
 	RULES = 64,
 	ROWS = 256,
 	ROW = 16, /* bytes of code */
-	DEEP = 600,
+	DEEP = UNWIND_SELF_DEEP,
 };
 
 #define BIAS	  0x7f0000000000ull
@@ -40,8 +40,8 @@ static uint64_t low_end; /* words below it cannot be read */
 static struct collect_frames frames[1];
 static struct unwind_space space;
 static struct unwind_maps *maps;
-static struct unwind_frame last[UNWIND_MAPS][DEEP], walked[DEEP];
-static uint32_t n_last[UNWIND_MAPS];
+static struct unwind_frame walked[DEEP];
+static struct unwind_last last;
 
 static struct {
 	long samples, kept, frames, kinds[FRAME_KINDS], guesses, ends[4], deep,
@@ -313,20 +313,6 @@ static void note_kinds(const struct unwind_sample *got)
 }
 
 /* What was kept is what was there. */
-static bool kept_is_true(const struct unwind_sample *got)
-{
-	const struct unwind_frame *was = last[got->map];
-	uint32_t n = n_last[got->map];
-	bool same = got->kept <= n;
-
-	for (uint32_t i = 0; same && i < got->kept; i++)
-		same = was[n - 1 - i].pc == walked[got->depth - 1 - i].pc &&
-		       was[n - 1 - i].how == walked[got->depth - 1 - i].how;
-	memcpy(last[got->map], walked, sizeof walked);
-	n_last[got->map] = got->depth;
-	return same;
-}
-
 static void check_sample(uint32_t max_depth)
 {
 	const struct level *top = &level[n_levels - 1];
@@ -347,15 +333,15 @@ static void check_sample(uint32_t max_depth)
 	ck_assert_msg(unwind_self_same(maps, &got, walked, n, end),
 		      "sample %ld: %u frames, end %d; walked: %u, end %d",
 		      met.samples, got.depth, got.end, n, end);
-	ck_assert_msg(kept_is_true(&got), "sample %ld: not what was kept",
-		      met.samples);
+	ck_assert_msg(unwind_self_kept(&last, &got, walked),
+		      "sample %ld: not what was kept", met.samples);
 	note_kinds(&got);
 }
 
 static void setup(void)
 {
 	memset(&met, 0, sizeof met);
-	memset(n_last, 0, sizeof n_last);
+	memset(&last, 0, sizeof last);
 	space = (struct unwind_space){.code = frames,
 				      .n_code = 1,
 				      .base = (const uint8_t *)&code,
@@ -396,7 +382,7 @@ static void run_program(uint64_t from, long n, uint32_t max_depth)
 		}
 		if (any(2000) == 0) {
 			unwind_maps_forget(maps);
-			memset(n_last, 0, sizeof n_last);
+			memset(&last, 0, sizeof last);
 		}
 		check_sample(max_depth);
 	}

@@ -127,3 +127,18 @@ bool unwind_self_same(const struct unwind_maps *m,
 	}
 	return got->worst == worst;
 }
+
+bool unwind_self_kept(struct unwind_last *l, const struct unwind_sample *got,
+		      const struct unwind_frame *walked)
+{
+	struct unwind_frame *was = l->at[got->map];
+	uint32_t n = l->n[got->map];
+	bool same = got->kept <= n;
+
+	for (uint32_t i = 0; same && i < got->kept; i++)
+		same = was[n - 1 - i].pc == walked[got->depth - 1 - i].pc &&
+		       was[n - 1 - i].how == walked[got->depth - 1 - i].how;
+	memcpy(was, walked, got->depth * sizeof *was);
+	l->n[got->map] = got->depth;
+	return same;
+}
