@@ -6,9 +6,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-begin "$GUESTS/blocked" end mended
-guest=$pid
-trap 'code=$?; kill $guest; (exit $code); tests_end' EXIT
 hark run --native -q -o sample.hark -- true
 build_image make rel "$ROOT/tests/end-to-end/show_make.c"
 printf '%s\n' "maps 1 $GUESTS/blocked" "thread 1 1 name" \
@@ -17,6 +14,7 @@ printf '%s\n' "maps 1 $GUESTS/blocked" "thread 1 1 name" \
 
 # How many calls could fail.
 count() {
+	rm -f f.hark
 	HARK_FAIL=0 "$HARK" "$@" 2>&1 >/dev/null |
 		sed -n 's/^hark: \([0-9]*\) calls could fail$/\1/p' | tail -n 1
 }
@@ -67,6 +65,9 @@ walk "hark record" '^up$' record -q -o f.hark -- echo up
 ok "... which is one" "$HARK" record -q --force -o one.hark -- sh -c '/bin/true'
 walk "hark info of a recording" 'kind' info one.hark
 walk "hark run --native -f" '^up$' run --native -q -f -- sh -c '/bin/echo up'
+begin "$GUESTS/blocked" end mended
+guest=$pid
+trap 'code=$?; kill $guest; (exit $code); tests_end' EXIT
 walk "hark run --native -p" '^$' run --native -q -p $guest
 is "... and the process visited noticed nothing" "$(cat guest.err)" ""
 is "... and kept nothing" "$(grep -c memfd:hark /proc/$guest/maps)" 0
