@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-per_file=${HARK_MUTATIONS:-700}
+per_file=${HARK_MUTATIONS:-300}
 corpus=$ROOT/tests/fuzz/corpus/image_elf
 
 plan 6
