@@ -80,53 +80,6 @@ static uint64_t extend(uint64_t value, int32_t bits, bool is_signed)
 	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
 }
 
-static uint64_t compute(const struct machine *m, const struct probe_insn *i)
-{
-	uint64_t a = m->r[i->a], b = m->r[i->b];
-
-	switch (i->op) {
-	case PROBE_ADD:
-		return a + b;
-	case PROBE_SUB:
-		return a - b;
-	case PROBE_MUL:
-		return a * b;
-	case PROBE_AND:
-		return a & b;
-	case PROBE_OR:
-		return a | b;
-	case PROBE_XOR:
-		return a ^ b;
-	case PROBE_SHL:
-		return a << (b & 63);
-	case PROBE_SHR:
-		return a >> (b & 63);
-	case PROBE_SAR:
-		return (uint64_t)((int64_t)a >> (b & 63));
-	case PROBE_EQ:
-		return a == b;
-	case PROBE_NE:
-		return a != b;
-	case PROBE_SLT:
-		return (int64_t)a < (int64_t)b;
-	case PROBE_SLE:
-		return (int64_t)a <= (int64_t)b;
-	case PROBE_ULT:
-		return a < b;
-	case PROBE_ULE:
-		return a <= b;
-	case PROBE_NEG:
-		return 0 - a;
-	case PROBE_NOT:
-		return ~a;
-	case PROBE_SEXT:
-	case PROBE_ZEXT:
-		return extend(a, i->imm, i->op == PROBE_SEXT);
-	default:
-		return a; /* MOVE */
-	}
-}
-
 static int compare(const struct machine *m, const char *a, const char *b)
 {
 	uint32_t n = m->h->program->string_size - 1;
@@ -146,43 +99,6 @@ static bool load(struct machine *m, const struct probe_insn *i)
 	if (!machine_read(m, addr, &value, size[i->b]))
 		return false;
 	m->r[i->d] = extend(value, size[i->b] * 8, i->b >= PROBE_S8);
-	return true;
-}
-
-static bool run_value(struct machine *m, const struct probe_insn *i)
-{
-	const struct probe_program *p = m->h->program;
-
-	switch (i->op) {
-	case PROBE_CONST:
-		m->r[i->d] = probe_constants(p)[i->imm];
-		break;
-	case PROBE_IMM:
-		m->r[i->d] = (uint64_t)(int64_t)i->imm;
-		break;
-	case PROBE_TEXT:
-		m->r[i->d] = (uint64_t)(uintptr_t)(probe_texts(p) + i->imm);
-		break;
-	case PROBE_NULL:
-		m->r[i->d] = 0;
-		break;
-	case PROBE_SDIV:
-	case PROBE_UDIV:
-	case PROBE_SREM:
-	case PROBE_UREM:
-		return divide(m, i);
-	case PROBE_COMPARE:
-		m->r[i->d] = (uint64_t)(int64_t)compare(
-		    m, machine_text(m->r[i->a]), machine_text(m->r[i->b]));
-		break;
-	case PROBE_IS_NULL:
-		m->r[i->d] = m->r[i->a] == 0;
-		break;
-	case PROBE_LOAD:
-		return load(m, i);
-	default:
-		m->r[i->d] = compute(m, i);
-	}
 	return true;
 }
 
@@ -218,26 +134,30 @@ static void put_text(const struct machine *m, uint8_t *slot, uint64_t value)
 	slot[8 + n] = '\0';
 }
 
-static bool run_scalar(struct machine *m, const struct probe_insn *i)
+static bool run_text(struct machine *m, const struct probe_insn *i,
+		     const struct probe_variable *v)
 {
-	const struct probe_variable *v =
-	    &probe_variables(m->h->program)[i->imm];
-	uint8_t *slot;
+	uint8_t *slot = m->h->texts[v->scope] +
+			(uint64_t)v->slot * machine_text_slot(m->h->program);
 
-	if (v->kind == PROBE_NUMBER) {
-		uint64_t *number = &m->h->numbers[v->scope][v->slot];
-
-		if (i->op == PROBE_GET)
-			m->r[i->d] = __atomic_load_n(number, __ATOMIC_RELAXED);
-		else
-			__atomic_store_n(number, m->r[i->a], __ATOMIC_RELAXED);
-		return true;
-	}
-	slot = m->h->texts[v->scope] +
-	       (uint64_t)v->slot * machine_text_slot(m->h->program);
 	if (i->op == PROBE_GET)
 		return get_text(m, slot, &m->r[i->d]);
 	put_text(m, slot, m->r[i->a]);
+	return true;
+}
+
+static inline bool run_scalar(struct machine *m, const struct probe_insn *i)
+{
+	const struct probe_variable *v =
+	    &probe_variables(m->h->program)[i->imm];
+	uint64_t *number = &m->h->numbers[v->scope][v->slot];
+
+	if (__builtin_expect(v->kind != PROBE_NUMBER, 0))
+		return run_text(m, i, v);
+	if (i->op == PROBE_GET)
+		m->r[i->d] = __atomic_load_n(number, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(number, m->r[i->a], __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -303,28 +223,24 @@ static bool run_key(struct machine *m, const struct probe_insn *i)
 	uint32_t start = m->used, size = m->h->program->string_size + 8;
 	uint8_t *out;
 
-	switch (i->op) {
-	case PROBE_TUPLE:
-		m->key = m->used;
-		return true;
-	case PROBE_KEY:
-		out = machine_take(m, 8);
-		if (out != NULL)
-			copy(out, &m->r[i->a], 8);
-		return out != NULL;
-	case PROBE_KEY_TEXT:
-		out = machine_take(m, size);
-		if (out == NULL)
-			return false;
-		m->used = start + write_text(m, out, m->r[i->a]);
-		return true;
-	default:
-		out = machine_take(m, 8 + 8 * (uint32_t)i->imm);
-		if (out == NULL)
-			return false;
-		m->used = start + write_stack(m, out, (uint32_t)i->imm);
-		return true;
-	}
+	if (i->op == PROBE_KEY_STACK)
+		size = 8 + 8 * (uint32_t)i->imm;
+	out = machine_take(m, size);
+	if (out == NULL)
+		return false;
+	m->used = start + (i->op == PROBE_KEY_STACK
+			       ? write_stack(m, out, (uint32_t)i->imm)
+			       : write_text(m, out, m->r[i->a]));
+	return true;
+}
+
+static inline bool run_key_number(struct machine *m, const struct probe_insn *i)
+{
+	uint8_t *out = machine_take(m, 8);
+
+	if (out != NULL)
+		copy(out, &m->r[i->a], 8);
+	return out != NULL;
 }
 
 /* -- Output -- */
@@ -369,70 +285,20 @@ static bool run_out(struct machine *m, const struct probe_insn *i)
 
 /* -- Everything else -- */
 
-static bool run_effect(struct machine *m, const struct probe_insn *i)
+static void aggregate(struct machine *m, const struct probe_insn *i)
 {
-	struct machine_host *h = m->h;
-
-	switch (i->op) {
-	case PROBE_AGGREGATE:
-		h->aggregate(h, (uint32_t)i->imm, h->scratch + m->key,
-			     m->used - m->key, (int64_t)m->r[i->a],
-			     (int64_t)m->r[i->b]);
-		m->used = m->key;
-		break;
-	case PROBE_COMMIT:
-		h->commit(h, m->r[i->a]);
-		break;
-	case PROBE_DISCARD:
-		h->discard(h, m->r[i->a]);
-		break;
-	case PROBE_STOP:
-		h->wants_stop = true;
-		break;
-	default: /* RAISE */
-		h->wants_signal = (uint32_t)m->r[i->a];
-	}
-	return true;
+	m->h->aggregate(m->h, (uint32_t)i->imm, m->h->scratch + m->key,
+			m->used - m->key, (int64_t)m->r[i->a],
+			(int64_t)m->r[i->b]);
+	m->used = m->key;
 }
 
-static bool run_world(struct machine *m, const struct probe_insn *i)
+static bool run_ureg(struct machine *m, const struct probe_insn *i)
 {
-	struct machine_host *h = m->h;
-
-	switch (i->op) {
-	case PROBE_BUILTIN:
-		m->r[i->d] = h->builtin(h, (enum probe_builtin)i->imm);
-		return true;
-	case PROBE_BUILTIN_TEXT:
-		m->r[i->d] = (uint64_t)(uintptr_t)h->builtin_text(
-		    h, (enum probe_builtin)i->imm);
-		return true;
-	case PROBE_ARG:
-		m->r[i->d] = h->args[i->imm];
-		return true;
-	case PROBE_UREG:
-		if (m->r[i->a] >= PROBE_UREGS)
-			return machine_fail(m, MACHINE_BAD_REGISTER,
-					    m->r[i->a]);
-		m->r[i->d] = h->uregs[m->r[i->a]];
-		return true;
-	case PROBE_CALL:
-		return machine_call(m, (enum probe_function)i->imm, &m->r[i->a],
-				    &m->r[i->d]);
-	case PROBE_GET:
-	case PROBE_PUT:
-		return run_scalar(m, i);
-	case PROBE_GET_KEY:
-	case PROBE_PUT_KEY:
-		return run_cell(m, i);
-	default:
-		break;
-	}
-	if (i->op >= PROBE_TUPLE && i->op <= PROBE_KEY_STACK)
-		return run_key(m, i);
-	if (i->op >= PROBE_EMIT && i->op <= PROBE_OUT_BYTES)
-		return run_out(m, i);
-	return run_effect(m, i);
+	if (m->r[i->a] >= PROBE_UREGS)
+		return machine_fail(m, MACHINE_BAD_REGISTER, m->r[i->a]);
+	m->r[i->d] = m->h->uregs[m->r[i->a]];
+	return true;
 }
 
 static bool has_room(const struct machine *m)
@@ -440,44 +306,123 @@ static bool has_room(const struct machine *m)
 	return m->clause->output_max <= m->h->output_room - m->h->output_len;
 }
 
+/* A predicate's own RET is followed by the body. */
+static enum machine_end end_at(const struct machine *m,
+			       const struct probe_insn *code,
+			       const struct probe_insn *i)
+{
+	if ((m->clause->flags & PROBE_HAS_PREDICATE) != 0 &&
+	    i + 1 < code + m->clause->n_insns)
+		return MACHINE_REFUSED;
+	return MACHINE_DONE;
+}
+
+/* Each instruction has a place, and each place jumps to the next one's: so the
+ * processor learns what follows what. The table has distances, since the
+ * target's image has no relocations. ORDER probe_op */
+/* clang-format off */
+// NOLINTNEXTLINE(readability-function-size): a list of alike cases
 static enum machine_end run(struct machine *m, const struct probe_insn *code)
 {
+#define R(name) [PROBE_##name] = (int32_t)(&&on_##name - &&on_RET),
+	static const int32_t at[PROBE_OP_MAX] = {PROBE_OPS(R)};
+#undef R
 	const struct probe_insn *i = code;
-	bool is_refusal = (m->clause->flags & PROBE_HAS_PREDICATE) != 0;
+	struct machine_host *h = m->h;
+	uint64_t *r = m->r;
 
-	for (;; i++) {
-		switch (i->op) {
-		case PROBE_RET:
-			/* A predicate's own RET is followed by the body. */
-			if (is_refusal && i + 1 < code + m->clause->n_insns)
-				return MACHINE_REFUSED;
-			return MACHINE_DONE;
-		case PROBE_JUMP:
-			i += i->imm;
-			break;
-		case PROBE_JZ:
-			i += m->r[i->a] == 0 ? i->imm : 0;
-			break;
-		case PROBE_JNZ:
-			i += m->r[i->a] != 0 ? i->imm : 0;
-			break;
-		case PROBE_RESERVE:
-			if (!has_room(m))
-				return MACHINE_DROPPED;
-			break;
-		case PROBE_SPECULATE:
-			if (!m->h->speculate(m->h, m->r[i->a],
-					     m->clause->output_max))
-				return MACHINE_DONE;
-			break;
-		default:
-			m->h->fault_insn = (uint32_t)(i - code);
-			if (!(i->op <= PROBE_LOAD ? run_value(m, i)
-						  : run_world(m, i)))
-				return MACHINE_FAULT;
-		}
-	}
+#define D r[i->d]
+#define A r[i->a]
+#define B r[i->b]
+#define SIGNED(x) ((int64_t)(x))
+#define GO goto *(&&on_RET + at[i->op])
+#define ON(name, what) on_##name: what; i++; GO;
+#define TRY(name, what) on_##name: if (!(what)) goto fault; i++; GO;
+
+	GO;
+on_RET:
+	return end_at(m, code, i);
+	ON(CONST, D = probe_constants(h->program)[i->imm])
+	ON(IMM, D = (uint64_t)(int64_t)i->imm)
+	ON(TEXT, D = (uint64_t)(uintptr_t)(probe_texts(h->program) + i->imm))
+	ON(NULL, D = 0)
+	ON(MOVE, D = A)
+	ON(ADD, D = A + B)
+	ON(SUB, D = A - B)
+	ON(MUL, D = A * B)
+	TRY(SDIV, divide(m, i))
+	TRY(UDIV, divide(m, i))
+	TRY(SREM, divide(m, i))
+	TRY(UREM, divide(m, i))
+	ON(AND, D = A & B)
+	ON(OR, D = A | B)
+	ON(XOR, D = A ^ B)
+	ON(SHL, D = A << (B & 63))
+	ON(SHR, D = A >> (B & 63))
+	ON(SAR, D = (uint64_t)(SIGNED(A) >> (B & 63)))
+	ON(EQ, D = A == B)
+	ON(NE, D = A != B)
+	ON(SLT, D = SIGNED(A) < SIGNED(B))
+	ON(SLE, D = SIGNED(A) <= SIGNED(B))
+	ON(ULT, D = A < B)
+	ON(ULE, D = A <= B)
+	ON(NEG, D = 0 - A)
+	ON(NOT, D = ~A)
+	ON(COMPARE, D = (uint64_t)(int64_t)compare(m, machine_text(A),
+						   machine_text(B)))
+	ON(IS_NULL, D = A == 0)
+	ON(SEXT, D = extend(A, i->imm, true))
+	ON(ZEXT, D = extend(A, i->imm, false))
+	ON(JUMP, i += i->imm)
+	ON(JZ, i += A == 0 ? i->imm : 0)
+	ON(JNZ, i += A != 0 ? i->imm : 0)
+	TRY(LOAD, load(m, i))
+	ON(BUILTIN, D = h->builtin(h, (enum probe_builtin)i->imm))
+	ON(BUILTIN_TEXT, D = (uint64_t)(uintptr_t)h->builtin_text(
+				 h, (enum probe_builtin)i->imm))
+	ON(ARG, D = h->args[i->imm])
+	TRY(UREG, run_ureg(m, i))
+	TRY(CALL, machine_call(m, (enum probe_function)i->imm, &A, &D))
+	TRY(GET, run_scalar(m, i))
+	TRY(PUT, run_scalar(m, i))
+	ON(TUPLE, m->key = m->used)
+	TRY(KEY, run_key_number(m, i))
+	TRY(KEY_TEXT, run_key(m, i))
+	TRY(KEY_STACK, run_key(m, i))
+	TRY(GET_KEY, run_cell(m, i))
+	TRY(PUT_KEY, run_cell(m, i))
+	ON(AGGREGATE, aggregate(m, i))
+on_RESERVE:
+	if (!has_room(m))
+		return MACHINE_DROPPED;
+	i++;
+	GO;
+	TRY(EMIT, run_out(m, i))
+	TRY(OUT, run_out(m, i))
+	TRY(OUT_TEXT, run_out(m, i))
+	TRY(OUT_STACK, run_out(m, i))
+	TRY(OUT_BYTES, run_out(m, i))
+on_SPECULATE:
+	if (!h->speculate(h, A, m->clause->output_max))
+		return MACHINE_DONE;
+	i++;
+	GO;
+	ON(COMMIT, h->commit(h, A))
+	ON(DISCARD, h->discard(h, A))
+	ON(STOP, h->wants_stop = true)
+	ON(RAISE, h->wants_signal = (uint32_t)A)
+fault:
+	h->fault_insn = (uint32_t)(i - code);
+	return MACHINE_FAULT;
+#undef D
+#undef A
+#undef B
+#undef SIGNED
+#undef GO
+#undef ON
+#undef TRY
 }
+/* clang-format on */
 
 enum machine_end machine_run(struct machine_host *h,
 			     const struct probe_clause *clause)
