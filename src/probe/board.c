@@ -250,6 +250,16 @@ static void add_account(struct collect_account *to,
 	to->faulted += __atomic_load_n(&from->faulted, __ATOMIC_RELAXED);
 }
 
+static void add_slot(struct collect_account *to,
+		     const struct collect_slot *from)
+{
+	uint64_t counted = board_counted(from);
+
+	add_account(to, &from->account);
+	to->executed += counted;
+	to->recorded += counted;
+}
+
 void board_account(struct board *b, uint32_t site, struct collect_account *out)
 {
 	const struct collect_account *nobody =
@@ -266,7 +276,7 @@ void board_account(struct board *b, uint32_t site, struct collect_account *out)
 			const struct collect_slot *slots =
 			    collect_in(area, b->l.slots);
 
-			add_account(&sum, &slots[site].account);
+			add_slot(&sum, &slots[site]);
 		}
 		add_account(&sum, &nobody[site]);
 	}

@@ -78,6 +78,14 @@ static inline uint32_t board_reader_of(const struct board *b, uint32_t i,
 	return i + 1 == n ? b->plan.geometry.max_threads : i;
 }
 
+/* What a slot has counted beside its account. */
+static inline uint64_t board_counted(const struct collect_slot *slot)
+{
+	return __atomic_load_n(&slot->how, __ATOMIC_ACQUIRE) == SLOT_COUNT
+		   ? __atomic_load_n(&slot->counted, __ATOMIC_RELAXED)
+		   : 0;
+}
+
 void board_aggregation_free(struct board_aggregation *a);
 /* board_drain.c */
 void board_reader_free(struct board_reader *r);

@@ -213,18 +213,78 @@ static void merge(struct board *b, const struct source *s,
 	aggregate_merge(how, row->raw, b->cells + (size_t)set * n);
 }
 
+static struct board_row *row_of(struct board *b, const struct source *s,
+				struct hark_err *err)
+{
+	memcpy(b->key, s->at + 1, s->head.key_len);
+	return find_row(&b->aggregations[s->head.aggregation],
+			how_of(b, s->head.aggregation), b->key, s->head.key_len,
+			err);
+}
+
 static int read_row(struct board *b, const struct source *s,
 		    uint32_t generation, struct hark_err *err)
 {
-	const struct probe_aggregation *how = how_of(b, s->head.aggregation);
-	struct board_row *row;
+	struct board_row *row = row_of(b, s, err);
 
-	memcpy(b->key, s->at + 1, s->head.key_len);
-	row = find_row(&b->aggregations[s->head.aggregation], how, b->key,
-		       s->head.key_len, err);
 	if (row == NULL)
 		return -1;
-	merge(b, s, how, generation, row);
+	merge(b, s, how_of(b, s->head.aggregation), generation, row);
+	return 0;
+}
+
+/* Bytes of rows that there are; too many: none. */
+static uint64_t used_of(struct board *b, const struct collect_rows *rows)
+{
+	uint64_t used = __atomic_load_n(&rows->used, __ATOMIC_ACQUIRE);
+
+	if (used <= b->plan.geometry.aggregation_size && used % 8 == 0)
+		return used;
+	b->n_damaged++;
+	return 0;
+}
+
+/* The row at an offset of the area, which the area says. */
+static bool find_source(struct board *b, struct collect_area *area,
+			uint64_t offset, struct source *s)
+{
+	const struct collect_rows *rows = collect_in(area, b->l.rows);
+	const uint8_t *begin = (const uint8_t *)&rows->bucket[b->l.n_buckets];
+	uint64_t used = used_of(b, rows);
+	uint64_t at = offset - (uint64_t)(begin - (const uint8_t *)area);
+
+	if (at % 8 != 0 || at >= used || used - at < sizeof s->head)
+		return false;
+	s->at = (const struct collect_row *)(const void *)(begin + at);
+	memcpy(&s->head, s->at, sizeof s->head);
+	return is_sound(b, &s->head, used - at) &&
+	       how_of(b, s->head.aggregation)->how == PROBE_COUNT;
+}
+
+/* What slots have counted is not in the cells of their rows. */
+static int read_slots(struct board *b, struct collect_area *area,
+		      uint32_t aggregation, struct hark_err *err)
+{
+	const struct collect_slot *slots = collect_in(area, b->l.slots);
+
+	for (uint32_t i = 0; i < b->plan.geometry.max_sites; i++) {
+		uint64_t counted = board_counted(&slots[i]);
+		struct board_row *row;
+		struct source s;
+
+		if (counted == 0)
+			continue;
+		if (!find_source(b, area, slots[i].cell, &s)) {
+			b->n_damaged++;
+			continue;
+		}
+		if (s.head.aggregation != aggregation)
+			continue;
+		row = row_of(b, &s, err);
+		if (row == NULL)
+			return -1;
+		row->raw[0] += counted;
+	}
 	return 0;
 }
 
@@ -234,11 +294,9 @@ static int read_area(struct board *b, struct collect_area *area,
 {
 	const struct collect_rows *rows = collect_in(area, b->l.rows);
 	const uint8_t *begin = (const uint8_t *)&rows->bucket[b->l.n_buckets];
-	uint64_t used = __atomic_load_n(&rows->used, __ATOMIC_ACQUIRE);
+	uint64_t used = used_of(b, rows);
 	struct source s;
 
-	if (used > b->plan.geometry.aggregation_size || used % 8 != 0)
-		used = 0, b->n_damaged++;
 	for (uint64_t at = 0; at < used; at += s.head.size) {
 		s.at = (const struct collect_row *)(const void *)(begin + at);
 		if (used - at < sizeof s.head)
@@ -253,7 +311,9 @@ static int read_area(struct board *b, struct collect_area *area,
 		    read_row(b, &s, generation, err) < 0)
 			return -1;
 	}
-	return 0;
+	return how_of(b, aggregation)->how == PROBE_COUNT
+		   ? read_slots(b, area, aggregation, err)
+		   : 0;
 }
 
 static int read_all(struct board *b, uint32_t aggregation, uint32_t generation,

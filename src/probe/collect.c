@@ -3,8 +3,10 @@
  * Each site has a slot in each area: its account, and what its clauses need.
  * The first hit of a thread finds out which of a few ways to take:
  *
- *	SLOT_COUNT	the one clause counts: one cell, known from then on.
- *			A key that is always the same one is no different
+ *	SLOT_COUNT	the one clause counts: one number of the slot, which
+ *			hark adds to the account and to the row. A key that is
+ *			always the same one is no different. Trampolines do it
+ *			by themselves
  *	SLOT_KEYED	the one clause counts by a number: the cell of the last
  *			number is remembered
  *	SLOT_QUANTIZE	the one clause sorts a number into buckets
@@ -99,8 +101,9 @@ static void remember(const struct collect_work *w, struct collect_slot *slot,
 {
 	if (row == NULL)
 		return;
-	slot->cell = offset_in(w->area, collect_cells(row));
-	slot->how = how;
+	slot->cell = how == SLOT_COUNT ? offset_in(w->area, row)
+				       : offset_in(w->area, collect_cells(row));
+	__atomic_store_n(&slot->how, how, __ATOMIC_RELEASE);
 }
 
 static void prepare_keyed(struct collect_work *w, struct collect_slot *slot,
@@ -211,10 +214,10 @@ fire_other_key(struct collect_area *area, struct collect_slot *slot,
 	collect_add(&slot->account.recorded, 1);
 }
 
-static inline void fire_count(struct collect_area *area,
-			      struct collect_slot *slot)
+/* The first of them, which is in the account already. */
+static void fire_counted(struct collect_area *area, struct collect_slot *slot)
 {
-	collect_add(collect_in(area, slot->cell), 1);
+	collect_add(collect_cells(collect_in(area, slot->cell)), 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
@@ -222,10 +225,12 @@ static inline void fire_keyed(struct collect_area *area,
 			      struct collect_slot *slot,
 			      const struct collect_site *site, uint64_t key)
 {
-	if (key != slot->key || slot->cell == 0)
+	if (key != slot->key || slot->cell == 0) {
 		fire_other_key(area, slot, site, key);
-	else
-		fire_count(area, slot);
+		return;
+	}
+	collect_add(collect_in(area, slot->cell), 1);
+	collect_add(&slot->account.recorded, 1);
 }
 
 static inline void fire_quantize(struct collect_area *area,
@@ -274,7 +279,7 @@ static void fire_prepared(struct collect_area *area, struct collect_slot *slot,
 {
 	switch (slot->how) {
 	case SLOT_COUNT:
-		fire_count(area, slot);
+		fire_counted(area, slot);
 		break;
 	case SLOT_KEYED:
 		fire_keyed(area, slot, site, value_of(area, slot, site, frame));
@@ -316,6 +321,10 @@ fire_chain(struct collect_area *area, const struct collect_site *site,
 	     site = (const struct collect_site *)(uintptr_t)site->next) {
 		struct collect_slot *slot = slot_of(area, site);
 
+		if (slot->how == SLOT_COUNT) {
+			collect_add(&slot->counted, 1);
+			continue;
+		}
 		collect_add(&slot->account.executed, 1);
 		fire_slow(area, slot, site, frame);
 	}
@@ -333,11 +342,11 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 
 	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
 		return fire_chain(area, site, frame);
-	collect_add(&slot->account.executed, 1);
 	if (slot->how == SLOT_COUNT) {
-		fire_count(area, slot);
+		collect_add(&slot->counted, 1);
 		return area;
 	}
+	collect_add(&slot->account.executed, 1);
 	if (slot->how <= SLOT_GENERAL || slot->uses > SLOT_REGISTER) {
 		fire_slow(area, slot, site, frame);
 		return area;

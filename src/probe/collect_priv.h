@@ -85,14 +85,7 @@ struct collect_board {
 
 /* -- Of an area -- */
 
-/* What one site is in one area: a line of the cache. */
-enum collect_how {
-	SLOT_NEW,
-	SLOT_GENERAL,  /* .uses: what the clauses look at */
-	SLOT_COUNT,    /* .cell is counted up */
-	SLOT_KEYED,    /* .cell belongs to .key, which comes from .uses */
-	SLOT_QUANTIZE, /* .cell is the first bucket; likewise */
-};
+/* What .uses of a slot says. */
 enum {
 	/* of SLOT_GENERAL: bit k stands for argument k */
 	SLOT_STACK_ARGS = 0x3c0,
@@ -103,14 +96,6 @@ enum {
 	SLOT_REGISTER = 15,
 	SLOT_SOURCE = 16,
 };
-struct collect_slot {
-	struct collect_account account;
-	uint32_t how; /* enum collect_how */
-	uint32_t uses;
-	uint64_t cell; /* offset from the area; 0: none yet */
-	uint64_t key;
-};
-_Static_assert(sizeof(struct collect_slot) == 64, "a line of the cache");
 
 /* In collect_area.collector. */
 struct collect_state {

@@ -7,6 +7,8 @@
 #include "probe/insert_priv.h"
 
 #include "outside/blob.h"
+#include "probe/collect_priv.h"
+#include "probe/native_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +109,36 @@ static enum trampoline_flags flags_at(const struct insert_patch *m, unsigned k)
 	return m->df >> k & 1 ? TRAMPOLINE_ALL : TRAMPOLINE_STATUS;
 }
 
+/* Is there nothing to be done but counting, always for the same row? */
+static bool only_counts(const struct probe_clause *c)
+{
+	if (c->hot == PROBE_HOT_COUNT)
+		return true;
+	return c->hot == PROBE_HOT_COUNT_KEYED &&
+	       (c->hot_source == PROBE_FROM_TEXT ||
+		(c->hot_source == PROBE_FROM_BUILTIN &&
+		 c->hot_number >= PROBE_BUILTIN_FIRST_TEXT &&
+		 c->hot_number != PROBE_BUILTIN_THREADNAME));
+}
+
+/* Where in an area the probe counts by itself; 0: it does not. */
+static uint32_t counts_at(const struct insertion *i, uint64_t cookie)
+{
+	const struct collect_plan *plan = insert_shared_plan(i);
+	const struct probe_program *p = collect_program(plan);
+	const struct collect_site *s = collect_at(plan, cookie - i->plan.at);
+	const uint32_t *clauses = collect_at(plan, s->clauses.offset);
+	struct collect_layout l;
+	uint64_t at;
+
+	if (s->next != 0 || s->clauses.n != 1 || s->kind == COLLECT_LOADER ||
+	    !only_counts(&probe_clauses(p)[clauses[0]]))
+		return 0;
+	collect_layout(&plan->geometry, p, &l);
+	at = l.slots + s->number * sizeof(struct collect_slot);
+	return at < INT32_MAX - sizeof(struct collect_slot) ? (uint32_t)at : 0;
+}
+
 static enum x86_move build(const struct insertion *i,
 			   const struct insert_patch *m, struct x86_buf *out,
 			   struct trampoline *info)
@@ -123,6 +155,8 @@ static enum x86_move build(const struct insertion *i,
 	    .hooked = m->hooked,
 	    .hook = i->image + blob_places.hook,
 	    .hook_cookie = i->plan.at,
+	    .table = i->table,
+	    .waiting = i->home + NATIVE_WAITING,
 	};
 
 	for (unsigned k = 0; k < p->n; k++) {
@@ -131,6 +165,7 @@ static enum x86_move build(const struct insertion *i,
 			continue;
 		w.probed |= 1u << k;
 		w.cookie[k] = m->cookie[k];
+		w.slot[k] = counts_at(i, m->cookie[k]);
 	}
 	return trampoline_build(&w, out, info);
 }

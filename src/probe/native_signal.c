@@ -139,21 +139,6 @@ static void bring_back_trap(struct caught *c)
 	gregs(c)[GREG_RIP] = c->pc;
 }
 
-static bool is_bad_read(const struct caught *c)
-{
-	if (c->is_sync && c->pc == (uint64_t)collect_hit_self) {
-		gregs(c)[GREG_RIP] = (uint64_t)collect_hit_by_base;
-		return true;
-	}
-	if (!c->is_sync || c->pc < (uint64_t)native_read ||
-	    c->pc >= (uint64_t)native_read_bad)
-		return false;
-	gregs(c)[GREG_RIP] = (uint64_t)native_read_bad;
-	return true;
-}
-
-/* -- Where -- */
-
 static const struct trampoline *find_code(uint64_t pc, unsigned *offset)
 {
 	const struct collect_plan *plan = native_plan();
@@ -176,6 +161,39 @@ static const struct trampoline *find_code(uint64_t pc, unsigned *offset)
 	}
 	return 0;
 }
+
+/* A probe that counts by itself, in a thread without memory at its fs base. */
+static bool is_bad_self(const struct caught *c)
+{
+	const struct trampoline *t;
+	unsigned offset, slow;
+
+	if (!c->is_sync || (c->sig != SIG_SEGV && c->sig != SIG_BUS))
+		return false;
+	t = find_code(c->pc, &offset);
+	slow = t ? trampoline_mended(t, offset) : 0;
+	if (slow == 0)
+		return false;
+	gregs(c)[GREG_RIP] = c->pc - offset + slow;
+	return true;
+}
+
+static bool is_bad_read(const struct caught *c)
+{
+	if (is_bad_self(c))
+		return true;
+	if (c->is_sync && c->pc == (uint64_t)collect_hit_self) {
+		gregs(c)[GREG_RIP] = (uint64_t)collect_hit_by_base;
+		return true;
+	}
+	if (!c->is_sync || c->pc < (uint64_t)native_read ||
+	    c->pc >= (uint64_t)native_read_bad)
+		return false;
+	gregs(c)[GREG_RIP] = (uint64_t)native_read_bad;
+	return true;
+}
+
+/* -- Where -- */
 
 static void get_state(const struct caught *c, uint64_t gpr[16])
 {

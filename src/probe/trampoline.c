@@ -11,6 +11,21 @@
  *	mov  ..(%rsp), %r..		what a C function may change, and rbx
  *	lea  LOWER(%rsp), %rsp
  *
+ * One that counts by itself (T4), before any register but three is saved:
+ *
+ *	lea, mov rax, rcx, rdx; lahf; seto; mov
+ *	mov $table, %rcx; cmp $0, waiting; jne slow; cmp $0, has_self; je slow
+ *	mov %fs:0, %rax; ...hash it to %rdx
+ *	cmp %rax, who(%rcx, %rdx); jne slow; mov area(%rcx, %rdx), %rdx
+ *	...its area is there, not busy, without tokens, the slot counts; or slow
+ *	incq counted(%rdx)		a signal comes before it, or after
+ *	(flags, rax, rcx, rdx, rsp come back); jmp end
+ * slow: mov %r.., ..(%rsp)		the other twelve, and on as above
+ *
+ * T4  Whoever is interrupted before the inc has done nothing: it begins again
+ *     (and finds another area, if it is a child by then). After the inc the
+ *     probe has fired. Nothing else is written but the frame.
+ *
  * A conditional jump that is a return only if it is taken:
  *
  *	jcc! over; (the above); jmp target; over:
@@ -26,6 +41,8 @@
  * past:
  */
 #include "probe/trampoline.h"
+
+#include "wire/collect.h"
 
 #include <stddef.h>
 
@@ -83,18 +100,41 @@ static void restore_flags(struct builder *b)
 
 /* -- The call -- */
 
-static void save(struct builder *b, unsigned k, struct trampoline_fire *f)
+static void lower_stack(struct builder *b, struct trampoline_fire *f)
 {
 	f->start = offset_now(b);
 	emit_rm(b->out, EMIT_LEA, 8, X86_RSP,
 		x86_mem_at(X86_RSP, -TRAMPOLINE_LOWER));
 	f->lowered = offset_now(b);
+}
+
+static void store(struct builder *b, unsigned registers)
+{
 	for (unsigned r = 0; r < 16; r++)
-		if (r != X86_RSP)
+		if (r != X86_RSP && registers >> r & 1)
 			emit_mr(b->out, EMIT_MOV, 8, slot_of(r), r);
-	f->saved = offset_now(b);
-	save_flags(b);
-	f->flagged = offset_now(b);
+}
+
+static void load(struct builder *b, unsigned registers)
+{
+	for (unsigned r = 0; r < 16; r++)
+		if (registers >> r & 1)
+			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
+}
+
+/* Unless a few and the flags are there already. */
+static void save(struct builder *b, unsigned k, struct trampoline_fire *f)
+{
+	if (f->few == 0) {
+		lower_stack(b, f);
+		store(b, 0xffff);
+		f->saved = offset_now(b);
+		save_flags(b);
+		f->flagged = offset_now(b);
+	} else {
+		store(b, 0xffff & ~TRAMPOLINE_FEW);
+		f->saved = offset_now(b);
+	}
 	emit_rm(b->out, EMIT_LEA, 8, X86_RAX,
 		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
 	emit_mr(b->out, EMIT_MOV, 8, slot_of(X86_RSP), X86_RAX);
@@ -125,9 +165,7 @@ static void call(struct builder *b, struct trampoline_fire *f, uint64_t handler,
 static void restore(struct builder *b, unsigned changed)
 {
 	restore_flags(b);
-	for (unsigned r = 0; r < 16; r++)
-		if (changed >> r & 1)
-			emit_rm(b->out, EMIT_MOV, 8, r, slot_of(r));
+	load(b, changed);
 }
 
 static void raise_stack(struct builder *b)
@@ -136,15 +174,112 @@ static void raise_stack(struct builder *b)
 		x86_mem_at(X86_RSP, TRAMPOLINE_LOWER));
 }
 
-static void fire(struct builder *b, unsigned k)
+/* -- Counting by itself -- */
+
+enum {
+	WHO_FS = offsetof(struct collect_table, who) +
+		 offsetof(struct collect_who, fs),
+	WHO_AREA = offsetof(struct collect_table, who) +
+		   offsetof(struct collect_who, area),
+	ENTRY = sizeof(struct collect_who),
+	HASH_SHIFT = 52 - 4, /* collect_first(), times ENTRY */
+	LAST_ENTRY = (COLLECT_ENTRIES - 1) * sizeof(struct collect_who),
+	SLOT_HOW = offsetof(struct collect_slot, how),
+	SLOT_COUNTED = offsetof(struct collect_slot, counted),
+};
+_Static_assert(ENTRY == 1 << 4 && COLLECT_ENTRIES == 1 << 12, "HASH_SHIFT");
+_Static_assert(offsetof(struct collect_area, n_tokens) ==
+		   offsetof(struct collect_area, busy) + 4,
+	       "looked at at once");
+
+/* Is memory 0, or a small number? */
+static void look(struct builder *b, struct x86_mem at, unsigned width,
+		 int value, enum x86_cc not, struct emit_label *slow)
+{
+	emit_mi(b->out, EMIT_CMP, width, at, value);
+	emit_jcc_label(b->out, not, slow);
+}
+
+/* rdx = what the thread is found by; rax = its fs base. */
+static void hash_self(struct builder *b, struct trampoline_fire *f,
+		      struct emit_label *hash)
+{
+	struct x86_buf *out = b->out;
+
+	f->self = offset_now(b);
+	emit_rm(out, EMIT_MOV, 8, X86_RAX, x86_mem_seg(X86_FS, 0));
+	emit_rr(out, EMIT_MOV, 8, X86_RDX, X86_RAX);
+	emit_ri(out, EMIT_SHR, 8, X86_RDX, 6);
+	emit_rm_label(out, EMIT_IMUL, 8, X86_RDX, hash);
+	emit_ri(out, EMIT_SHR, 8, X86_RDX, HASH_SHIFT);
+	emit_ri(out, EMIT_AND, 4, X86_RDX, LAST_ENTRY);
+}
+
+/* rdx = the thread's area. */
+static void find_area(struct builder *b, struct trampoline_fire *f,
+		      struct emit_label *hash, struct emit_label *slow)
+{
+	struct x86_buf *out = b->out;
+	int64_t waiting = (int64_t)(b->want->waiting - b->want->table);
+
+	emit_set(out, X86_RCX, b->want->table);
+	look(b, x86_mem_at(X86_RCX, waiting), 4, 0, X86_CC_NE, slow);
+	look(b, x86_mem_at(X86_RCX, offsetof(struct collect_table, has_self)),
+	     4, 0, X86_CC_E, slow);
+	hash_self(b, f, hash);
+	emit_mr(out, EMIT_CMP, 8, x86_mem_index(X86_RCX, X86_RDX, 0, WHO_FS),
+		X86_RAX);
+	emit_jcc_label(out, X86_CC_NE, slow);
+	emit_rm(out, EMIT_MOV, 8, X86_RDX,
+		x86_mem_index(X86_RCX, X86_RDX, 0, WHO_AREA));
+	emit_rr(out, EMIT_TEST, 8, X86_RDX, X86_RDX);
+	emit_jcc_label(out, X86_CC_E, slow);
+	look(b, x86_mem_at(X86_RDX, offsetof(struct collect_area, busy)), 8, 0,
+	     X86_CC_NE, slow);
+}
+
+static void count(struct builder *b, unsigned k, struct trampoline_fire *f,
+		  struct emit_label *end)
+{
+	struct x86_buf *out = b->out;
+	int64_t at = b->want->slot[k];
+	struct emit_label hash = {0}, slow = {0};
+
+	lower_stack(b, f);
+	store(b, TRAMPOLINE_FEW);
+	f->few = offset_now(b);
+	save_flags(b);
+	f->flagged = offset_now(b);
+	find_area(b, f, &hash, &slow);
+	look(b, x86_mem_at(X86_RDX, at + SLOT_HOW), 4, SLOT_COUNT, X86_CC_NE,
+	     &slow);
+	emit_m(out, EMIT_INC, 8, x86_mem_at(X86_RDX, at + SLOT_COUNTED));
+	f->counted = offset_now(b);
+	restore_flags(b);
+	load(b, TRAMPOLINE_FEW);
+	f->back = offset_now(b);
+	raise_stack(b);
+	f->leave = offset_now(b);
+	emit_jmp_label(out, end);
+	emit_bind(out, &hash);
+	emit_quad(out, COLLECT_HASH);
+	emit_bind(out, &slow);
+	f->slow = offset_now(b);
+}
+
+static void fire(struct builder *b, unsigned k, int may_count)
 {
 	struct trampoline_fire *f = &b->t.fire[k];
+	struct emit_label end = {0};
 
+	if (may_count && b->want->slot[k] != 0)
+		count(b, k, f, &end);
 	save(b, k, f);
 	call(b, f, b->want->handler, b->want->cookie[k]);
 	restore(b, CHANGED);
 	f->restored = offset_now(b);
 	raise_stack(b);
+	emit_bind(b->out, &end);
 	f->end = offset_now(b);
 }
 
@@ -185,7 +320,8 @@ static void jump(struct x86_buf *out, uint64_t target)
 }
 
 /* The moved form of a jump that only counts when taken is written by hand: the
- * handler stands in its way. */
+ * handler stands in its way. It does not count by itself, or it would be longer
+ * than moved code may be. */
 static void fire_if_taken(struct builder *b, unsigned k,
 			  const struct x86_insn *i, const uint8_t *code)
 {
@@ -200,7 +336,7 @@ static void fire_if_taken(struct builder *b, unsigned k,
 				.n = 1};
 	b->t.moved_at[k] = offset_now(b);
 	emit_jcc_label(b->out, (i->opcode & 15) ^ 1, &over);
-	fire(b, k);
+	fire(b, k, 0);
 	m->point[m->n++] = (struct x86_point){
 	    .off = (uint8_t)(offset_now(b) - b->t.moved_at[k]),
 	    .pc = X86_PC_TARGET};
@@ -229,7 +365,7 @@ static enum x86_move put(struct builder *b, unsigned k, int *falls)
 		return X86_MOVE_OK;
 	}
 	if (b->want->probed >> k & 1)
-		fire(b, k);
+		fire(b, k, 1);
 	if (hooked)
 		ask_hook(b, k, &past);
 	b->t.moved_at[k] = offset_now(b);
@@ -294,21 +430,32 @@ static uint64_t frame_at(const struct trampoline_fire *f, unsigned offset,
 	return gpr[X86_RSP];
 }
 
+/* Which registers are in the frame, of a probe that is there. */
+static unsigned kept(const struct trampoline_fire *f, unsigned offset)
+{
+	if (offset >= f->restored ||
+	    (f->few != 0 && offset >= f->back && offset < f->slow))
+		return 0;
+	if (offset >= f->saved)
+		return 0xffff;
+	return f->few != 0 && offset >= f->few ? TRAMPOLINE_FEW : 0;
+}
+
 static void undo(const struct trampoline_fire *f, unsigned offset,
 		 uint64_t gpr[16], uint64_t *flags)
 {
+	unsigned in_frame = kept(f, offset);
 	uint64_t base = frame_at(f, offset, gpr);
 	const struct probe_frame *frame =
 	    (const struct probe_frame *)(uintptr_t)base;
 
-	if (offset == f->start)
+	if (offset == f->start || (f->few != 0 && offset == f->leave))
 		return;
-	if (offset >= f->saved && offset < f->restored) {
-		for (unsigned r = 0; r < 16; r++)
+	for (unsigned r = 0; r < 16; r++)
+		if (in_frame >> r & 1)
 			gpr[r] = frame->gpr[r];
-		if (offset >= f->flagged)
-			*flags = status_of(frame, *flags);
-	}
+	if (in_frame != 0 && offset >= f->flagged)
+		*flags = status_of(frame, *flags);
 	gpr[X86_RSP] = base + TRAMPOLINE_LOWER;
 }
 
@@ -379,15 +526,32 @@ void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],
 	*pc = frame->pc;
 }
 
-int trampoline_fired(const struct trampoline *t, unsigned offset, uint64_t pc)
+/* The instruction that an offset belongs to. */
+static unsigned insn_at(const struct trampoline *t, unsigned offset)
 {
-	const struct trampoline_fire *f;
 	unsigned k = 0;
 
 	while (k + 1u < t->n && offset >= t->resume[k + 1])
 		k++;
-	f = &t->fire[k];
-	return f->end != 0 && offset >= f->called && pc == t->moved[k].from;
+	return k;
+}
+
+int trampoline_fired(const struct trampoline *t, unsigned offset, uint64_t pc)
+{
+	unsigned k = insn_at(t, offset);
+	const struct trampoline_fire *f = &t->fire[k];
+
+	if (f->end == 0 || pc != t->moved[k].from)
+		return 0;
+	return offset >= f->called ||
+	       (f->few != 0 && offset >= f->counted && offset < f->slow);
+}
+
+unsigned trampoline_mended(const struct trampoline *t, unsigned offset)
+{
+	const struct trampoline_fire *f = &t->fire[insn_at(t, offset)];
+
+	return f->few != 0 && offset == f->self ? f->slow : 0;
 }
 
 void trampoline_of_jump(uint64_t at, unsigned len, struct trampoline *info)

@@ -13,6 +13,11 @@
  * whether the call is to be made (0). If it is not, that handler has made
  * .gpr and .pc of the frame what they are behind the call.
  *
+ * A probe that only counts (SLOT_COUNT of wire/collect.h) may do so by itself,
+ * with three registers: it looks for its thread's area as collect_hit() does,
+ * and adds 1 to .counted of its slot. Wherever anything is not as it should be
+ * for that, the handler is called.
+ *
  * A handler finds the stack aligned, and DF as the program has it: if it clears
  * that, it makes .how of the frame TRAMPOLINE_DOWN first, and sets it again. It
  * may change nothing of the program but memory that is not the program's: what
@@ -61,14 +66,27 @@ struct trampoline_want {
 			  * one at most */
 	uint64_t handler;
 	uint64_t cookie[TRAMPOLINE_INSNS];
+	/* The slot of a probe that only counts, as an offset from an area; 0:
+	 * the handler is called. The struct collect_table, and a uint32_t near
+	 * to it: if that is not 0, the handler has something to do. */
+	uint32_t slot[TRAMPOLINE_INSNS];
+	uint64_t table, waiting;
 	uint64_t hook, hook_cookie;
 	const struct x86_move_how *how; /* borrowed; or NULL */
 };
 
 /* Offsets of one call of the handler; all 0 if there is none. */
 struct trampoline_fire {
-	uint16_t start;	   /* rsp is the program's */
-	uint16_t lowered;  /* rsp is lower by TRAMPOLINE_LOWER */
+	uint16_t start;	  /* rsp is the program's */
+	uint16_t lowered; /* rsp is lower by TRAMPOLINE_LOWER */
+	/* Of one that counts by itself: TRAMPOLINE_FEW are in the frame, and
+	 * from .flagged on the flags, too. Else all 0. */
+	uint16_t few;
+	uint16_t self;	   /* reads fs:0; if that faults, it goes on at .slow */
+	uint16_t counted;  /* it has */
+	uint16_t back;	   /* flags and registers are */
+	uint16_t leave;	   /* rsp too */
+	uint16_t slow;	   /* it has not: the handler is called */
 	uint16_t saved;	   /* all registers are in the frame */
 	uint16_t flagged;  /* the flags too */
 	uint16_t based;	   /* rbx holds the address of the frame */
@@ -78,6 +96,7 @@ struct trampoline_fire {
 	uint16_t end;	   /* rsp too */
 };
 
+enum { TRAMPOLINE_FEW = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX };
 enum { TRAMPOLINE_LOWER = 128 + sizeof(struct probe_frame) };
 
 struct trampoline {
@@ -114,6 +133,10 @@ uint64_t trampoline_flags(const struct probe_frame *frame, uint64_t now);
 /* The same for a thread in a handler, from its frame. */
 void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],
 			     uint64_t *flags, uint64_t *pc);
+
+/* An instruction of it has faulted that may: where the thread goes on; 0: not
+ * that one. */
+unsigned trampoline_mended(const struct trampoline *t, unsigned offset);
 
 /* Has the instruction at pc, which trampoline_native() told for offset, fired
  * but not been executed? In a handler: offset is where that returns to. */

@@ -321,10 +321,11 @@ static enum machine_end end_at(const struct machine *m,
  * processor learns what follows what. The table has distances, since the
  * target's image has no relocations. ORDER probe_op */
 /* clang-format off */
+// NOLINTBEGIN(bugprone-macro-parentheses): statements
 // NOLINTNEXTLINE(readability-function-size): a list of alike cases
 static enum machine_end run(struct machine *m, const struct probe_insn *code)
 {
-#define R(name) [PROBE_##name] = (int32_t)(&&on_##name - &&on_RET),
+#define R(name) (int32_t)((uint8_t *)&&on_##name - (uint8_t *)&&on_RET),
 	static const int32_t at[PROBE_OP_MAX] = {PROBE_OPS(R)};
 #undef R
 	const struct probe_insn *i = code;
@@ -422,6 +423,7 @@ fault:
 #undef ON
 #undef TRY
 }
+// NOLINTEND(bugprone-macro-parentheses)
 /* clang-format on */
 
 enum machine_end machine_run(struct machine_host *h,

@@ -26,7 +26,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 6 };
+enum { COLLECT_VERSION = 7 };
 
 /* n things at an offset of the plan. */
 struct collect_span {
@@ -288,6 +288,31 @@ struct collect_account {
 	uint64_t faulted;
 };
 
+/* How a site's hits are dealt with in one area: probe/collect.c. */
+enum collect_how {
+	SLOT_NEW,
+	SLOT_GENERAL,  /* .uses: what the clauses look at */
+	SLOT_COUNT,    /* .counted is counted up, .cell is the row */
+	SLOT_KEYED,    /* .cell belongs to .key, which comes from .uses */
+	SLOT_QUANTIZE, /* .cell is the first bucket; likewise */
+};
+
+/* What one site is in one area: a line of the cache. */
+struct collect_slot {
+	struct collect_account account;
+	uint32_t how; /* enum collect_how */
+	uint32_t uses;
+	uint64_t cell; /* offset from the area; 0: none yet */
+	union {
+		uint64_t key;
+		/* Hits that are neither in .account nor in the row: each was
+		 * executed, recorded, and counted there. One instruction adds
+		 * it, so that a signal finds all of a hit or nothing. */
+		uint64_t counted;
+	};
+};
+_Static_assert(sizeof(struct collect_slot) == 64, "a line of the cache");
+
 enum { COLLECT_TOKENS = 4 };
 
 /* A thread, as long as it lives; then another may have it. */
@@ -301,7 +326,7 @@ struct collect_area {
 	uint64_t fs;
 	/* The thread is in a probe: signals wait (probe/native). */
 	uint32_t busy;
-	uint32_t zero;
+	uint32_t n_tokens; /* behind .busy: both are looked at at once */
 	/* Instructions whose probe has fired, but which a signal kept from
 	 * being executed: they do not fire again. 0: none. */
 	struct {
@@ -309,7 +334,7 @@ struct collect_area {
 		uint64_t state; /* of all registers: native_fired() */
 	} token[COLLECT_TOKENS];
 	uint32_t next_token;
-	uint32_t n_tokens;
+	uint32_t zero;
 	/* Of the collector (probe/collect_priv.h); offsets from the area. */
 	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */

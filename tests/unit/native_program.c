@@ -1,5 +1,6 @@
 /* tests/unit/native_program.c - a program with probes in it. */
 #include "native_program.h"
+#include "probe/native_priv.h"
 
 #include <check.h>
 #include <elf.h>
@@ -241,9 +242,10 @@ void program_begin(void)
 		signal(sig, SIG_DFL);
 	find_text();
 	map_room();
+	/* Near to home, as in a program that is probed. */
 	program_table =
-	    mmap(NULL, sizeof *program_table, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	    mmap(code_room + (1 << 24), sizeof *program_table,
+		 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_int_eq(
 	    0, madvise(program_table, sizeof *program_table, MADV_WIPEONFORK));
 	all.plan.image = text_start;
@@ -287,10 +289,14 @@ void program_put(const uint8_t *pc, unsigned len, unsigned how)
 	    .hook = (uint64_t)native_hook,
 	    .hook_cookie = (uint64_t)&all.plan,
 	    .cookie = {(uint64_t)&program_probe[k]},
+	    .slot = {how & AS_COUNT ? STAND_IN_SLOT : 0},
+	    .table = (uint64_t)program_table,
+	    .waiting = (uint64_t)native_home() + NATIVE_WAITING,
 	};
 	int32_t far;
 
 	program_probe[k].plan = (uint64_t)&all.plan;
+	program_probe[k].counts = (how & AS_COUNT) != 0;
 	ck_assert_int_eq(X86_MOVE_OK,
 			 trampoline_build(&want, &out, &all.trampolines[k]));
 	all.codes[k] = (struct collect_code){

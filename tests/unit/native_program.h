@@ -63,7 +63,14 @@ extern struct collect_table *program_table;
 
 /* What the runner of tests handles is none of the program's business. */
 void program_begin(void);
-enum { AS_TRAP = 1, AS_HOOK = 2, AS_TAKEN = 4, UNPROBED = 8, AS_DOWN = 16 };
+enum {
+	AS_TRAP = 1,
+	AS_HOOK = 2,
+	AS_TAKEN = 4,
+	UNPROBED = 8,
+	AS_DOWN = 16,
+	AS_COUNT = 32, /* it counts by itself: one probe at most */
+};
 /* The next one, on an instruction of so many bytes. */
 void program_put(const uint8_t *pc, unsigned len, unsigned how);
 /* Probes 0: trap, 1: jump, 2: a hooked call, which is not probed. */

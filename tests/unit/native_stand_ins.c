@@ -99,6 +99,10 @@ void __wrap_collect_hit(struct probe_frame *frame, uint64_t cookie)
 		return;
 	}
 	a = __wrap_collect_area(plan, sys_fs_base());
+	if (a && s->counts) {
+		stand_in_slot(a)->how = SLOT_COUNT;
+		((struct collect_table *)(uintptr_t)plan->table)->has_self = 1;
+	}
 	if (!a || a->n_tokens == 0 || !native_fired(a, frame))
 		hit(s, frame);
 }

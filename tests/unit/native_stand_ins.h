@@ -17,8 +17,16 @@ struct stand_in {
 	uint64_t sends;	  /* set of signals that a hit sends to its thread */
 	uint64_t reads;	  /* an address that a hit reads, or 0 */
 	uint64_t read_ok; /* how often it could */
+	uint64_t counts;  /* from the first hit on, by itself */
 };
 
 extern struct collect_area stand_in_areas[STAND_IN_AREAS];
+
+/* Of the one probe that counts by itself. */
+enum { STAND_IN_SLOT = offsetof(struct collect_area, collector) };
+static inline struct collect_slot *stand_in_slot(struct collect_area *a)
+{
+	return (struct collect_slot *)(void *)a->collector;
+}
 
 #endif

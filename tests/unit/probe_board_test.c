@@ -235,6 +235,40 @@ START_TEST(what_is_whole_is_not_called_damaged)
 }
 END_TEST
 
+/* What a slot has counted belongs to a row; the first hit is in its cell. */
+START_TEST(a_slot_whose_row_is_none_is_damage)
+{
+	struct collect_layout l;
+	struct collect_slot *slot;
+	uint64_t good;
+
+	world_open(&w,
+		   "pid1::f0:entry, pid1::f1:entry { @ = count(); }"
+		   "pid1::f2:entry { @b = sum(arg0); }",
+		   NULL, 0);
+	for (unsigned i = 0; i < 9; i++)
+		world_hit(&w, i % 3, 5);
+	collect_layout(&w.plan->geometry, w.program, &l);
+	slot = (struct collect_slot *)(void *)(w.board + l.areas + l.slots);
+	ck_assert_uint_eq(slot[0].how, SLOT_COUNT);
+	ck_assert_uint_eq(slot[0].counted, 2);
+	good = slot[0].cell;
+	ck_assert_uint_eq(slot[1].cell, good);
+	for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) {
+		slot[0].cell = odd[i];
+		ck_assert_int_eq(world_value(&w, 0, NULL), 4);
+		slot[0].cell = good + odd[i];
+		ck_assert_int_eq(world_value(&w, 0, NULL), odd[i] == 0 ? 6 : 4);
+	}
+	ck_assert_ptr_nonnull(strstr(world_reasons(&w), "written over"));
+	slot[0].cell = good;
+	ck_assert_int_eq(world_value(&w, 0, NULL), 6);
+	ck_assert_int_eq(world_value(&w, 1, NULL), 15);
+	world_check_accounts(&w);
+	world_close(&w);
+}
+END_TEST
+
 START_TEST(a_plan_that_is_none_is_refused)
 {
 	struct hark_err err;
@@ -301,6 +335,7 @@ Suite *probe_board_suite(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, no_damage_harms_hark, 0, 4);
 	tcase_add_test(t, what_is_whole_is_not_called_damaged);
+	tcase_add_test(t, a_slot_whose_row_is_none_is_damage);
 	tcase_add_test(t, a_plan_that_is_none_is_refused);
 	tcase_add_test(t, a_visitor_may_end_it);
 	tcase_add_test(t, there_are_only_so_many_aggregations);

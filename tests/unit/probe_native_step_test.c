@@ -34,6 +34,64 @@ PROGRAM static void steps_jump(void)
 		_exit(10);
 }
 
+enum { COUNTED = 4 };
+
+/* What the probe has counted by itself: .counted of its slot. */
+PROGRAM static uint64_t counted(void)
+{
+	uint64_t sum = 0, n;
+
+	for (unsigned i = 0; i < STAND_IN_AREAS; i++) {
+		memcpy(&n,
+		       (const uint8_t *)&stand_in_areas[i] + STAND_IN_SLOT +
+			   offsetof(struct collect_slot, counted),
+		       sizeof n);
+		sum += n;
+	}
+	return sum;
+}
+
+/* The first hit is the handler's, the others count by themselves. Handlers may
+ * have hit it, too. */
+PROGRAM static void check_counted(uint64_t more)
+{
+	for (unsigned i = 0; i < COUNTED; i++)
+		if (step_done[i] != 1)
+			_exit(10);
+	if (step_sum != COUNTED * (COUNTED - 1) / 2)
+		_exit(11);
+	if (program_probe[1].hits + counted() != COUNTED + more)
+		_exit(12);
+	if (counted() < 2)
+		_exit(13);
+}
+
+PROGRAM static void steps_count(void)
+{
+	step_sum = program_jump(COUNTED, step_done);
+	check_counted(0);
+}
+
+static uint32_t nested_done[2];
+static volatile uint64_t nested, is_over;
+
+PROGRAM static void see_and_count(int sig, siginfo_t *info, void *context)
+{
+	if (!is_over) {
+		nested += 2;
+		if (program_jump(2, nested_done) != 1)
+			_exit(14);
+	}
+	program_see(sig, info, context);
+}
+
+PROGRAM static void steps_nested(void)
+{
+	step_sum = program_jump(COUNTED, step_done);
+	is_over = 1;
+	check_counted(nested);
+}
+
 /* The direction flag is the program's wherever the program is shown to be. */
 PROGRAM static void steps_down(void)
 {
@@ -219,12 +277,14 @@ static int step_and_signal(void (*f)(void), uint64_t want, int sig, unsigned k,
 }
 
 /* At every instruction, or every one of so many: time grows by the square. */
-static void everywhere(void (*f)(void), uint64_t own, int sig, unsigned every)
+static void everywhere_as(void (*f)(void), uint64_t own, int sig,
+			  unsigned every,
+			  void (*handler)(int, siginfo_t *, void *))
 {
 	unsigned k = 0;
 	int status;
 
-	program_set_action(SIGUSR1, program_see, 0);
+	program_set_action(SIGUSR1, handler, 0);
 	program_set_action(SIGUSR2, program_see, 0);
 	program_set_action(SIGTRAP, program_see, 0);
 	while (step_and_signal(f, own + 1, sig, k, &status)) {
@@ -233,6 +293,11 @@ static void everywhere(void (*f)(void), uint64_t own, int sig, unsigned every)
 		k += every;
 	}
 	ck_assert_uint_gt(k, 200);
+}
+
+static void everywhere(void (*f)(void), uint64_t own, int sig, unsigned every)
+{
+	everywhere_as(f, own, sig, every, program_see);
 }
 
 START_TEST(a_signal_may_come_at_any_instruction_of_a_trap)
@@ -249,6 +314,18 @@ START_TEST(a_signal_may_come_at_any_instruction_of_a_jump)
 	program_put_all();
 	everywhere(steps_jump, 0, SIGUSR1, 1);
 	everywhere(steps_jump, 0, SIGTRAP, 3);
+}
+END_TEST
+
+START_TEST(a_signal_may_come_at_any_instruction_of_a_count)
+{
+	program_begin();
+	program_put(program_trap_at, 3, AS_TRAP);
+	program_put(program_jump_at, 7, AS_COUNT);
+	program_put(program_call_at, 2, AS_TRAP | AS_HOOK | UNPROBED);
+	everywhere(steps_count, 0, SIGUSR1, 1);
+	everywhere(steps_count, 0, SIGTRAP, 3);
+	everywhere_as(steps_nested, 0, SIGUSR1, 1, see_and_count);
 }
 END_TEST
 
@@ -295,6 +372,7 @@ Suite *probe_native_step_suite(void)
 
 	tcase_add_test(t, a_signal_may_come_at_any_instruction_of_a_trap);
 	tcase_add_test(t, a_signal_may_come_at_any_instruction_of_a_jump);
+	tcase_add_test(t, a_signal_may_come_at_any_instruction_of_a_count);
 	tcase_add_test(t, a_signal_may_come_while_the_direction_flag_is_set);
 	tcase_add_test(t,
 		       a_signal_may_come_at_any_instruction_of_a_hooked_call);

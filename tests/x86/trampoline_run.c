@@ -10,8 +10,13 @@
  * every step within the trampoline the state that trampoline_native() says
  * must be the one before or after the instruction.
  *
+ * Half of the probes may count by themselves, and half of those can: then the
+ * handler is not called, and nothing but the one number has changed. The others
+ * lack one of the things that are needed for it.
+ *
  * Speaks TAP, one claim a kind. */
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +25,7 @@
 #include "cases.h"
 #include "machine.h"
 #include "probe/trampoline.h"
+#include "wire/collect.h"
 
 enum { ROOM = 1024, REDZONE = 128, COOKIE = 0x1234 };
 
@@ -30,6 +36,8 @@ struct run {
 	const struct machine *home;
 	int stepped;
 	int taken;	   /* the handler is called only if the jump is taken */
+	int counts;	   /* it is not: the probe counts by itself */
+	int could;	   /* it might have */
 	const char *wrong; /* the first thing that differs */
 };
 
@@ -81,11 +89,15 @@ __asm__(".text\n"
 	"	add $1, %al\n"
 	"	ret\n");
 
+static uint64_t fires(const struct run *r)
+{
+	return !r->taken || r->home->pc == r->info.moved[0].target;
+}
+
 static const char *handler_differs(const struct run *r)
 {
 	const struct machine *in = &r->k->in;
-
-	uint64_t calls = !r->taken || r->home->pc == r->info.moved[0].target;
+	uint64_t calls = r->counts ? 0 : fires(r);
 
 	if (seen.calls != calls)
 		return "how often the handler was called";
@@ -98,6 +110,72 @@ static const char *handler_differs(const struct run *r)
 	if ((seen.flags ^ in->flags) & X86_DF)
 		return "the direction that the handler saw";
 	return seen.aligned ? NULL : "the alignment of the stack";
+}
+
+/* -- Counting -- */
+
+/* A thread's area, with a slot in the part that is the collector's own. */
+static struct {
+	struct collect_area area, before;
+	struct collect_table table;
+	uint32_t waiting;
+} count;
+
+enum { SLOT_AT = offsetof(struct collect_area, collector) };
+
+static void set_slot(struct collect_area *a, enum collect_how how,
+		     uint64_t counted)
+{
+	struct collect_slot slot = {.how = how, .counted = counted};
+
+	memcpy((uint8_t *)a + SLOT_AT, &slot, sizeof slot);
+}
+
+/* What keeps a probe from counting by itself. */
+enum lack {
+	LACKS_NOTHING,
+	LACKS_SELF,
+	LACKS_ENTRY,
+	LACKS_AREA,
+	LACKS_SLOT,
+	IS_BUSY,
+	HAS_TOKEN,
+	IS_WAITED_FOR,
+	LACK_MAX
+};
+
+static uint64_t self(void)
+{
+	uint64_t fs;
+
+	__asm__("mov %%fs:0, %0" : "=r"(fs));
+	return fs;
+}
+
+static void prepare_count(enum lack lack)
+{
+	struct collect_who *who = &count.table.who[collect_first(self())];
+
+	count.table.has_self = lack != LACKS_SELF;
+	who->fs = lack == LACKS_ENTRY ? COLLECT_NOBODY : self();
+	who->area = lack == LACKS_AREA ? 0 : (uint64_t)(uintptr_t)&count.area;
+	count.area.busy = lack == IS_BUSY;
+	count.area.n_tokens = lack == HAS_TOKEN;
+	count.waiting = lack == IS_WAITED_FOR;
+	set_slot(&count.area, lack == LACKS_SLOT ? SLOT_GENERAL : SLOT_COUNT,
+		 ~0ull);
+	memcpy(&count.before, &count.area, sizeof count.area);
+}
+
+static const char *count_differs(const struct run *r)
+{
+	if (!r->could)
+		return NULL;
+	if (r->counts)
+		set_slot(&count.before, SLOT_COUNT, ~0ull + fires(r));
+	return memcmp(&count.before, &count.area, sizeof count.area) != 0
+		   ? "what was counted"
+		   : NULL;
 }
 
 /* -- Comparing -- */
@@ -211,6 +289,17 @@ static enum x86_move build(struct run *r)
 			    : TRAMPOLINE_STATUS;
 	r->taken = k->insn.row->flow == X86_JCC && random_below(2);
 	want.taken = (unsigned)r->taken;
+	r->could = random_below(2) == 0;
+	if (r->could) {
+		enum lack lack =
+		    random_below(2) ? random_below(LACK_MAX) : LACKS_NOTHING;
+
+		prepare_count(lack);
+		r->counts = lack == LACKS_NOTHING && !r->taken;
+		want.slot[0] = SLOT_AT;
+		want.table = (uint64_t)(uintptr_t)&count.table;
+		want.waiting = (uint64_t)(uintptr_t)&count.waiting;
+	}
 	memset(k->world->near_rw, 0xcc, PAGE);
 	r->slot = out.pc;
 	return trampoline_build(&want, &out, &r->info);
@@ -232,6 +321,8 @@ static void run_probed(struct run *r, const uint8_t *data, const uint8_t *stack)
 	machine_run(&in, &out, r->stepped ? on_step : NULL, r);
 	if (!r->wrong)
 		r->wrong = handler_differs(r);
+	if (!r->wrong)
+		r->wrong = count_differs(r);
 	if (!r->wrong)
 		r->wrong = state_differs(r, &out);
 	if (!r->wrong && memcmp((void *)r->k->world->data, data, PAGE) != 0)
