@@ -83,7 +83,7 @@ static int list(struct job *job, pid_t pid, struct hark_err *err)
 	if (image_new(&im, err) == 0 &&
 	    draft_init(&d, im, pid, pid, &job->script.compile,
 		       &job->script.options, DRAFT_LISTED, err) == 0)
-		rc = probe_list(d.listing, job->args, err);
+		rc = probe_list(&d, job->args, err);
 	draft_fini(&d);
 	image_free(im);
 	return rc;

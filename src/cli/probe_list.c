@@ -119,6 +119,61 @@ static int add_row(struct grid *g, size_t id, const struct probe *p,
 	return 0;
 }
 
+/* -- Clocks: profile-N and tick-N -- */
+
+static int add_clock_row(struct grid *g, size_t id, const char *const text[4],
+			 uint64_t period_ns, struct hark_err *err)
+{
+	if (grid_cell(g, TERM_PLAIN, err, "%zu", id) < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "%s", text[0]) < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "%s", "") < 0 ||
+	    grid_cell(g, TERM_STRONG, err, "%s", "") < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "%s", text[3]) < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "%s", "") < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "%s", "") < 0 ||
+	    grid_cell(g, TERM_PLAIN, err, "every %lu ns",
+		      (unsigned long)period_ns) < 0)
+		return -1;
+	return 0;
+}
+
+static void print_clock_json(size_t id, const char *const text[4],
+			     uint64_t period_ns)
+{
+	struct json j;
+
+	json_init(&j, stdout);
+	json_object(&j, NULL);
+	json_number(&j, "id", id);
+	json_text(&j, "provider", text[0]);
+	json_text(&j, "module", "");
+	json_text(&j, "function", "");
+	json_text(&j, "name", text[3]);
+	json_number(&j, "period_ns", period_ns);
+	json_end(&j);
+}
+
+/* g NULL: as JSON. */
+static int list_clocks(const struct draft *d, struct grid *g,
+		       struct hark_err *err)
+{
+	size_t id = listing_count(d->listing);
+
+	for (size_t i = 0; i < unbound_count(d->unbound); i++) {
+		const char *const *text = unbound_texts(d->unbound)[i];
+		uint64_t ns = unbound_every(d->unbound, i);
+
+		if (ns == 0)
+			continue;
+		id++;
+		if (g == NULL)
+			print_clock_json(id, text, ns);
+		else if (add_clock_row(g, id, text, ns, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static void print_totals(const struct totals *t)
 {
 	size_t all = 0, jumps;
@@ -135,12 +190,13 @@ static void print_totals(const struct totals *t)
 
 /* -- Listing -- */
 
-int probe_list(const struct listing *l, const struct cli_args *args,
+int probe_list(const struct draft *d, const struct cli_args *args,
 	       struct hark_err *err)
 {
 	static const enum grid_align align[] = {
 	    GRID_RIGHT, GRID_LEFT, GRID_LEFT,  GRID_LEFT,
 	    GRID_LEFT,	GRID_LEFT, GRID_RIGHT, GRID_LEFT};
+	const struct listing *l = d->listing;
 	bool json = args_flag(args, "json");
 	struct totals totals = {{0}};
 	struct grid *g = NULL;
@@ -155,6 +211,8 @@ int probe_list(const struct listing *l, const struct cli_args *args,
 		else
 			rc = add_row(g, i + 1, &p, err);
 	}
+	if (rc == 0)
+		rc = list_clocks(d, g, err);
 	if (rc == 0 && json)
 		print_json_totals(&totals);
 	if (rc == 0 && !json) {

@@ -3,10 +3,11 @@
 #define CLI_PROBE_LIST_H
 
 #include "cli/cli.h"
-#include "probe/listing.h"
+#include "probe/draft.h"
 
-/* All probes of a listing that is made, to standard output. */
-int probe_list(const struct listing *l, const struct cli_args *args,
+/* All probes of a draft, to standard output: those of instructions, then those
+ * of clocks. */
+int probe_list(const struct draft *d, const struct cli_args *args,
 	       struct hark_err *err);
 
 #endif

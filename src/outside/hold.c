@@ -165,7 +165,7 @@ static int which(struct holding *h, struct brake **out, struct hark_err *err)
 	return tracee_set_regs(h->pid, &regs, err);
 }
 
-/* A clock of the program before (probe/sampling.h) may have ticked in the
+/* A clock of the program before (probe/ticking.h) may have ticked in the
  * middle of execve. This one knows nothing of it. */
 static bool is_stale_tick(pid_t pid)
 {

@@ -311,6 +311,8 @@ static const char *const reason_text[COLLECT_REASONS] = {
     [COLLECT_NO_FAULT] = "errors found their buffer full (bufsize)",
     [COLLECT_PASSED] =
 	"ticks passed, for samples took too long; the next counts for them",
+    [COLLECT_MISSED] =
+	"ticks were let pass, for clauses of profile-N took too long",
 };
 
 void board_explain(struct board *b, void (*line)(void *ctx, const char *text),

@@ -331,6 +331,18 @@ fire_chain(struct collect_area *area, const struct collect_site *site,
 	return area;
 }
 
+void collect_fire_at(struct collect_area *area, const struct collect_site *site,
+		     const struct probe_frame *frame, uint64_t time_ns)
+{
+	struct collect_slot *slot = slot_of(area, site);
+	struct collect_work *w = collect_work(area);
+
+	collect_add(&slot->account.executed, 1);
+	w->time_ns = time_ns;
+	fire_slow(area, slot, site, frame);
+	w->time_ns = 0;
+}
+
 /* Returns the area: collect_hit() need not keep it. The ways that are taken
  * millions of times call nothing. */
 struct collect_area *collect_fire(struct probe_frame *frame,

@@ -141,6 +141,8 @@ uint64_t collect_argument(const struct collect_area *area,
 		if (k == 0)
 			return frame->pc - site->function;
 		return k == 1 ? frame->gpr[0] : 0;
+	case COLLECT_CLOCK:
+		return k == 1 ? frame->pc : 0;
 	case COLLECT_USDT:
 		if (k >= site->args.n)
 			return 0;

@@ -100,7 +100,7 @@ void collect_begin(struct collect_work *w, const struct collect_site *site)
 	uint32_t text = machine_text_slot(p);
 
 	w->site = site;
-	w->timestamp = 0;
+	w->timestamp = w->time_ns;
 	w->vtimestamp = 0;
 	for (uint32_t i = 0; i < p->n_slots[PROBE_THIS][0]; i++)
 		w->h.numbers[PROBE_THIS][i] = 0;

@@ -37,6 +37,7 @@ enum collect_reason {
 	COLLECT_NO_COMMIT,	/* no room for what was committed */
 	COLLECT_NO_FAULT,	/* the record of a fault found no room */
 	COLLECT_PASSED,		/* nothing was: ticks of the clock passed */
+	COLLECT_MISSED,		/* ticks on which profile-N did not fire */
 	COLLECT_REASONS
 };
 
@@ -81,6 +82,7 @@ struct collect_board {
 	uint8_t pad[56];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 	struct collect_account samples;	   /* likewise */
+	uint64_t ticks;			   /* likewise */
 };
 
 /* -- Of an area -- */
@@ -108,6 +110,7 @@ struct collect_state {
 	/* The last sample took too long; ticks that are let pass therefore,
 	 * and that were since the last sample. */
 	uint32_t slow, pause, passed;
+	uint64_t ticks; /* of its clock, so far: collect_profile.c */
 };
 _Static_assert(sizeof(struct collect_state) <=
 		   sizeof((struct collect_area *)0)->collector,
@@ -271,6 +274,7 @@ struct collect_work {
 	const struct collect_site *site;
 	const struct probe_frame *frame;
 	uint64_t timestamp, vtimestamp; /* 0: not yet asked for */
+	uint64_t time_ns;		/* what .timestamp begins with */
 	enum machine_end worst;
 	/* Of this clause. */
 	uint32_t clause;
@@ -325,11 +329,18 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 void collect_recursed(const struct collect_site *site,
 		      struct collect_area *area);
 struct collect_area *collect_new(const struct collect_site *site, uint64_t fs);
+/* One site of many that fire together, at that time; .busy is set. */
+void collect_fire_at(struct collect_area *area, const struct collect_site *site,
+		     const struct probe_frame *frame, uint64_t time_ns);
 
 /* collect_thread.c: area and work are made ready for a new owner. */
 void collect_area_init(const struct collect_plan *plan,
 		       struct collect_board *board, struct collect_area *area,
 		       uint32_t number);
+
+/* A hit of a thread that finds no area. */
+void collect_nobody(const struct collect_plan *plan,
+		    const struct collect_site *site);
 
 /* collect_clause.c: a machine whose host is the collector. */
 void collect_host(struct collect_work *w, const struct collect_layout *l);
@@ -422,6 +433,13 @@ void collect_overran(struct collect_area *area, uint32_t n);
 void collect_took(struct collect_area *area, uint64_t ns);
 /* The next one is whole. */
 void collect_forget_sample(struct collect_area *area);
+
+/* collect_profile.c: a tick, likewise. All profile-N that are due fire; or
+ * could not, for the thread was in a probe; or for it has no area. */
+void collect_profile(struct collect_area *area, const struct probe_frame *frame,
+		     uint64_t time_ns);
+void collect_profile_recursed(struct collect_area *area);
+void collect_profile_nobody(const struct collect_plan *plan);
 
 /* collect_speculation.c */
 uint64_t collect_speculation(struct machine_host *h);

@@ -89,7 +89,6 @@ struct unwind_maps *collect_maps(struct collect_area *area)
 	if (s->sampled != area->owner) {
 		unwind_maps_init(m, plan_of(area)->max_depth);
 		forget_depths(s);
-		s->slow = s->pause = s->passed = 0;
 		s->sampled = area->owner;
 	}
 	return m;
@@ -144,7 +143,10 @@ bool collect_passes(struct collect_area *area)
 		return false;
 	s->pause--;
 	s->passed++;
-	collect_add(&s->reasons[COLLECT_PASSED], 1);
+	collect_add(&s->reasons[plan_of(area)->flags & COLLECT_SAMPLES
+				    ? COLLECT_PASSED
+				    : COLLECT_MISSED],
+		    1);
 	return true;
 }
 

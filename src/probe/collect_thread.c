@@ -223,6 +223,10 @@ static void give_back(const struct collect_plan *plan,
 /* What the last owner left, and belongs to a thread alone. */
 static void forget_owner(struct collect_area *area)
 {
+	struct collect_state *s = collect_state(area);
+
+	s->slow = s->pause = s->passed = 0;
+	s->ticks = 0;
 	area->busy = 0;
 	area->next_token = 0;
 	area->n_tokens = 0;
@@ -355,8 +359,8 @@ static struct collect_area *enter_thread(const struct collect_plan *plan,
 
 /* -- For others -- */
 
-static void count_nobody(const struct collect_plan *plan,
-			 const struct collect_site *site)
+void collect_nobody(const struct collect_plan *plan,
+		    const struct collect_site *site)
 {
 	uint8_t *board = (uint8_t *)(uintptr_t)plan->board;
 	struct collect_account *all;
@@ -392,7 +396,7 @@ struct collect_area *collect_new(const struct collect_site *site, uint64_t fs)
 		area = enter_thread(plan, t, fs);
 	unlock(t);
 	if (is_ours && area == NULL)
-		count_nobody(plan, site);
+		collect_nobody(plan, site);
 	if (area == NULL || area->busy == 0)
 		return area;
 	collect_recursed(site, area);

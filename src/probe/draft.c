@@ -81,12 +81,38 @@ static bool forgives_all(void *ctx, const struct description *what,
 	return true;
 }
 
+static bool has(const struct draft *d, bool (*is)(const struct probe_insn *i))
+{
+	const struct probe_insn *code = probe_code(d->program);
+
+	for (uint32_t i = 0; i < d->program->code.n; i++)
+		if (is(&code[i]))
+			return true;
+	return false;
+}
+
+static bool is_stack(const struct probe_insn *i)
+{
+	return i->op == PROBE_KEY_STACK || i->op == PROBE_OUT_STACK ||
+	       (i->op == PROBE_BUILTIN &&
+		(i->imm == PROBE_BUILTIN_UCALLER ||
+		 i->imm == PROBE_BUILTIN_USTACKDEPTH));
+}
+
+/* A thread that a clock interrupts may be in any library, and stacks need its
+ * rules. */
+static bool looks_around(const struct draft *d)
+{
+	return unbound_shortest(d->unbound) != 0 && has(d, is_stack);
+}
+
 /* Is the loader to be watched, and can it be? */
 static bool can_watch(struct draft *d, int pid)
 {
 	struct loader l;
 
-	if ((!d->samples && !watch_wanted(d->program, pid, d->modules)) ||
+	if ((!d->samples && !looks_around(d) &&
+	     !watch_wanted(d->program, pid, d->modules)) ||
 	    !loader_find(d->modules, &l) || l.state == 0)
 		return false;
 	d->loader_state = l.state;
@@ -170,16 +196,6 @@ static bool reads(const struct probe_insn *i)
 static bool is_errno(const struct probe_insn *i)
 {
 	return i->op == PROBE_BUILTIN && i->imm == PROBE_BUILTIN_ERRNO;
-}
-
-static bool has(const struct draft *d, bool (*is)(const struct probe_insn *i))
-{
-	const struct probe_insn *code = probe_code(d->program);
-
-	for (uint32_t i = 0; i < d->program->code.n; i++)
-		if (is(&code[i]))
-			return true;
-	return false;
 }
 
 bool draft_reads(const struct draft *d)

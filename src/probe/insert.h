@@ -16,6 +16,7 @@
 
 #include "outside/refuse.h"
 #include "probe/listing.h"
+#include "probe/unbound.h"
 #include "script/script.h"
 #include "wire/collect.h"
 
@@ -44,10 +45,9 @@ struct insert_plan {
 	const char *execname; /* or NULL */
 	/* Of the loader, if it is to be asked (image/loader.h); else 0. */
 	uint64_t loader_state;
-	/* Sites that belong to no instruction (BEGIN and so on): their texts;
-	 * they get the first numbers. */
-	const char *const (*free_sites)[4];
-	size_t n_free_sites;
+	/* Sites that belong to no instruction (BEGIN and so on): they get the
+	 * first numbers. NULL: there are none, or they are there. */
+	const struct unbound *unbound;
 	/* Of a program that comes after another: its board is that one's, and
 	 * its probes have numbers from .first on. NULL: none. */
 	const struct insertion *after;

@@ -138,7 +138,7 @@ static bool is_trapped(const struct insert_left *l, const struct door_thread *t)
 	if (proc_status(l->pid, t->tid, "SigPnd", 16, &pending) < 0 ||
 	    (pending & l->record.ours) == 0)
 		return false;
-	if (l->head.flags & COLLECT_SAMPLES && pending & SIG_BIT(SIG_TRAP))
+	if (l->head.flags & COLLECT_TICKS && pending & SIG_BIT(SIG_TRAP))
 		return true;
 	for (uint64_t k = 0; k < l->record.changes.n; k++) {
 		const struct collect_change *c = &l->change[k];

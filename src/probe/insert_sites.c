@@ -43,6 +43,11 @@ int insert_put(struct insertion *i, const void *bytes, size_t len,
 	return 0;
 }
 
+static size_t free_count(const struct insert_plan *p)
+{
+	return p->unbound != NULL ? unbound_count(p->unbound) : 0;
+}
+
 uint64_t insert_plan_size(const struct insert_plan *p)
 {
 	enum { TABLES = 256 << 20, EACH = 4096 };
@@ -52,7 +57,7 @@ uint64_t insert_plan_size(const struct insert_plan *p)
 	return tables + p->program->size +
 	       (uint64_t)EACH *
 		   (listing_count(p->listing) + listing_hook_count(p->listing) +
-		    p->n_free_sites) +
+		    free_count(p)) +
 	       p->geometry.max_sites * sizeof(struct collect_site);
 }
 
@@ -89,7 +94,22 @@ static int put_texts(struct insertion *i, struct texts *t,
 
 /* -- Sites -- */
 
-static int put_clauses(struct insertion *i, size_t probe,
+typedef size_t clauses_of(const struct insert_plan *w, size_t which,
+			  uint32_t *out, size_t max);
+
+static size_t clauses_of_probe(const struct insert_plan *w, size_t probe,
+			       uint32_t *out, size_t max)
+{
+	return w->clauses(w->ctx, probe, out, max);
+}
+
+static size_t clauses_of_free(const struct insert_plan *w, size_t site,
+			      uint32_t *out, size_t max)
+{
+	return unbound_clauses(w->unbound, site, out, max);
+}
+
+static int put_clauses(struct insertion *i, clauses_of *of, size_t which,
 		       struct collect_span *out, struct hark_err *err)
 {
 	size_t max = i->want->program->clauses.n;
@@ -98,7 +118,7 @@ static int put_clauses(struct insertion *i, size_t probe,
 
 	if (numbers == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	out->n = i->want->clauses(i->want->ctx, probe, numbers, max);
+	out->n = of(i->want, which, numbers, max);
 	rc =
 	    insert_put(i, numbers, out->n * sizeof *numbers, &out->offset, err);
 	free(numbers);
@@ -147,12 +167,26 @@ static int put_site(struct insertion *i, struct texts *t, size_t probe,
 	s->kind = kind_of(&p);
 	if (p.usdt_args != NULL && put_arguments(i, &p, &s->args, err) < 0)
 		return -1;
-	return put_clauses(i, probe, &s->clauses, err) < 0
+	return put_clauses(i, clauses_of_probe, probe, &s->clauses, err) < 0
 		   ? -1
 		   : put_texts(i, t,
 			       (const char *const[]){provider, p.module->name,
 						     p.pretty, p.name},
 			       s, err);
+}
+
+/* Those that hark runs itself have no clauses there. */
+static int put_free(struct insertion *i, struct texts *t, size_t site,
+		    struct collect_site *s, struct hark_err *err)
+{
+	const struct unbound *u = i->want->unbound;
+
+	if (unbound_period(u, site) != 0) {
+		s->kind = COLLECT_CLOCK;
+		if (put_clauses(i, clauses_of_free, site, &s->clauses, err) < 0)
+			return -1;
+	}
+	return put_texts(i, t, unbound_texts(u)[site], s, err);
 }
 
 /* The patch that holds it; NULL: it has none. */
@@ -233,7 +267,7 @@ static int number_sites(struct insertion *i, struct hark_err *err)
 /* In the order of the listing that goes in. */
 static uint32_t number_of(const struct insertion *i, size_t site)
 {
-	return (uint32_t)site + (site < i->want->n_free_sites ? 0 : i->skipped);
+	return (uint32_t)site + (site < free_count(i->want) ? 0 : i->skipped);
 }
 
 static int fill_sites(struct insertion *i, struct collect_site *s,
@@ -246,8 +280,8 @@ static int fill_sites(struct insertion *i, struct collect_site *s,
 		s[k] = (struct collect_site){.plan = i->plan.at,
 					     .number = number_of(i, k),
 					     .kind = COLLECT_INSIDE};
-	for (size_t k = 0; i->first.site == 0 && k < w->n_free_sites; k++)
-		if (put_texts(i, &t, w->free_sites[k], &s[k], err) < 0)
+	for (size_t k = 0; i->first.site == 0 && k < free_count(w); k++)
+		if (put_free(i, &t, k, &s[k], err) < 0)
 			return -1;
 	for (size_t k = 0; k < listing_count(w->listing); k++)
 		if (site_of(i, k) != UINT32_MAX &&
@@ -297,8 +331,36 @@ static int reserve_sites(struct insertion *i, struct hark_err *err)
 
 	if (insert_reserve(i, len, &i->sites, err) < 0)
 		return -1;
-	i->n_sites = i->want->n_free_sites;
+	i->n_sites = free_count(i->want);
 	return 0;
+}
+
+/* -- Clocks -- */
+
+/* The plan ticks as often as the shortest period says. */
+static int put_profiles(struct insertion *i, struct collect_span *out,
+			struct hark_err *err)
+{
+	const struct unbound *u = i->want->unbound;
+	struct collect_profile *all;
+	uint64_t offset = 0;
+	int rc;
+
+	out->n = 0;
+	if (free_count(i->want) == 0)
+		return 0;
+	all = calloc(free_count(i->want), sizeof *all);
+	if (all == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	for (size_t k = 0; k < free_count(i->want); k++)
+		if (unbound_period(u, k) != 0)
+			all[out->n++] = (struct collect_profile){
+			    i->sites + k * sizeof(struct collect_site),
+			    unbound_period(u, k)};
+	rc = insert_put(i, all, out->n * sizeof *all, &offset, err);
+	out->offset = offset;
+	free(all);
+	return rc;
 }
 
 /* -- Stacks -- */
@@ -363,6 +425,7 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	    stack_tables_new(&store, &i->tables, err) < 0)
 		return -1;
 	if (reserve_sites(i, err) < 0 || put_sites(i, err) < 0 ||
+	    put_profiles(i, &head->profiles, err) < 0 ||
 	    insert_frames(i, i->want->modules, &index.frames, err) < 0)
 		return -1;
 	index.sites = (struct collect_span){i->sites, i->n_sites};

@@ -312,12 +312,12 @@ static void settle(const struct probe_frame *frame)
 	native_let_through(t, t->blocked);
 }
 
-/* A sample that comes now is of the system call. */
+/* A tick that comes now is of the system call. */
 static void note_hook(uint64_t frame)
 {
 	struct native_thread *t;
 
-	if (!(native_plan()->flags & COLLECT_SAMPLES) || native_is_guest())
+	if (!(native_plan()->flags & COLLECT_TICKS) || native_is_guest())
 		return;
 	t = native_find();
 	if (t && t->fs == 0)

@@ -43,6 +43,7 @@ struct native_thread {
 	uint64_t wait_mask, wait_blocked;
 	uint64_t guard; /* in a sample: native_guarded() */
 	uint64_t hook;	/* in native_call(): the struct probe_frame */
+	uint64_t kept;	/* in clauses of a tick: native_profile.c */
 	uint32_t timer; /* its number plus 1; 0: none */
 	uint32_t ticks; /* of it */
 	/* Signals of ours that the program believes to have blocked; those of
@@ -162,19 +163,33 @@ struct native_go {
 };
 struct native_go native_caught(struct sig_frame *frame);
 
-/* -- native_sample.c -- */
+/* -- native_tick.c -- */
+
+/* The program's own. */
+struct native_state {
+	uint64_t gpr[16], flags, pc;
+};
 
 /* A clock of hark's, not a signal of the program's? */
 bool native_is_tick(const struct sig_info *info);
 /* The thread was caught there; nobody knows where. */
-void native_sample(const struct sig_frame *frame, const uint64_t gpr[16],
-		   uint64_t pc);
-void native_sample_in_image(const struct sig_frame *frame);
+void native_tick(const struct sig_frame *frame, const struct native_state *s);
+void native_tick_in_image(const struct sig_frame *frame);
 /* Afterwards. */
 void native_uncover(void);
+
+/* -- native_sample.c -- */
+
+void native_sample(struct collect_area *area, const struct native_state *s);
 /* A fault of a sample's, or something that must not wait: the thread goes on
  * at its end. */
 bool native_ends_sample(struct sig_frame *frame);
+
+/* -- native_profile.c -- */
+
+void native_profile(struct collect_area *area, const struct native_state *s);
+/* A signal that somebody has sent: is it kept until its clauses are done? */
+bool native_keeps(const struct sig_frame *frame);
 
 /* native.S: f(ctx). False: it was left at native_guarded_bad, with rsp being
  * *guard, which is 0 outside. */

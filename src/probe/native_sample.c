@@ -1,38 +1,13 @@
-/* probe/native_sample.c - a clock of hark's has interrupted the thread.
+/* probe/native_sample.c - the stack of a thread that a tick has interrupted.
  *
- * The signal is SIGTRAP, which is never really blocked (N3): from an event of
- * the kernel's that counts the thread's CPU time (CODE_PERF), or from a timer
- * of it where there are no such events (CODE_TIMER). Nothing of the program is
- * changed: its state is found out on a copy, the stack is walked, a record is
- * written, and the thread goes on.
- *
- *	in the program		its registers
- *	in a trampoline		as trampoline_native() tells
- *	in native.S		as the probe's frame has it
- *	in a hooked call	as the hook's frame has it
- *	in C of the image else	not to be told: counted as recursed
- *
- * The walk reads the program's memory by plain loads. What is not there ends
- * the sample (native_guarded), which is counted as faulted. SIGSEGV and SIGBUS
- * are open for that; one that somebody has sent ends the sample, too, and is
- * sent again: it comes when the handler is done. */
+ * The stack is walked, and a record is written. The walk reads the program's
+ * memory by plain loads. What is not there ends the sample (native_guarded),
+ * which is counted as faulted. SIGSEGV and SIGBUS are open for that; one that
+ * somebody has sent ends the sample, too, and is sent again: it comes when the
+ * handler is done. */
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
-#include "probe/native_numbers.h"
 #include "probe/native_priv.h"
-
-/* On an alternate stack there may be little room. */
-enum { NEEDED = 4096 };
-
-bool native_is_tick(const struct sig_info *info)
-{
-	if (info->signo != SIG_TRAP ||
-	    !(native_plan()->flags & COLLECT_SAMPLES))
-		return false;
-	return info->code == CODE_PERF	  ? info->perf_data == COLLECT_TICK
-	       : info->code == CODE_TIMER ? info->value == COLLECT_TICK
-					  : false;
-}
 
 /* ORDER frame_cpu: DWARF's numbers of registers, and hardware's. */
 static void set_cpu(const uint64_t gpr[16], uint64_t pc, struct frame_cpu *out)
@@ -45,14 +20,6 @@ static void set_cpu(const uint64_t gpr[16], uint64_t pc, struct frame_cpu *out)
 	out->reg[FRAME_RIP] = pc;
 	out->known = (1u << FRAME_REGS) - 1;
 	out->exact = true;
-}
-
-static bool has_room(const struct sig_frame *frame)
-{
-	const struct sig_stack *s = &frame->uc.stack;
-	uint64_t at = (uint64_t)frame;
-
-	return at - s->sp >= s->size || at - s->sp >= NEEDED;
 }
 
 /* -- The walk -- */
@@ -122,74 +89,12 @@ static enum collect_fate sample(struct collect_area *area,
 	return fate;
 }
 
-static void take(const struct sig_frame *frame, struct collect_area *area,
-		 const uint64_t gpr[16], uint64_t pc)
+void native_sample(struct collect_area *area, const struct native_state *s)
 {
-	const struct collect_plan *plan = native_plan();
 	struct frame_cpu cpu;
 
-	if (area->busy || !has_room(frame) || native_is_guest()) {
-		collect_sampled(plan, area, FATE_RECURSED);
-		return;
-	}
-	if (frame->info.code == CODE_TIMER) {
-		native_ticked((void *)area->native);
-		collect_overran(area, frame->info.uid);
-	}
-	if (collect_passes(area))
-		return;
-	set_cpu(gpr, pc, &cpu);
-	collect_sampled(plan, area, sample(area, &cpu));
-}
-
-void native_sample(const struct sig_frame *frame, const uint64_t gpr[16],
-		   uint64_t pc)
-{
-	const struct collect_plan *plan = native_plan();
-	struct collect_area *area = collect_area(plan, sys_fs_base());
-
-	if (!area) {
-		if (((const struct collect_table *)plan->table)->pid !=
-		    COLLECT_APART)
-			collect_sampled(plan, NULL, FATE_DROPPED);
-		return;
-	}
-	take(frame, area, gpr, pc);
-}
-
-/* It is making a system call for the program, or something of its own. */
-void native_sample_in_image(const struct sig_frame *frame)
-{
-	const struct native_thread *t = native_find();
-	struct collect_area *area =
-	    t && t->fs == 0
-		? (void *)((uint8_t *)t - offsetof(struct collect_area, native))
-		: NULL;
-	uint64_t gpr[16], flags = 0, pc;
-
-	if (!area || t->hook == 0) {
-		collect_sampled(native_plan(), area, FATE_RECURSED);
-		return;
-	}
-	trampoline_frame_native((const struct probe_frame *)t->hook, gpr,
-				&flags, &pc);
-	take(frame, area, gpr, pc);
-}
-
-/* -- A signal of the program's that the tick has hidden -- */
-
-/* Of one kind only one waits in a thread: a SIGTRAP that it sent to itself
- * (native_wake) while a tick was waiting was dropped. */
-void native_uncover(void)
-{
-	const struct native_thread *t = native_find();
-	uint64_t pending = 0;
-
-	if (!t || !(t->pass & SIG_BIT(SIG_TRAP)))
-		return;
-	sys_call3(NR_PENDING, (uint64_t)&pending, SET_SIZE, 0);
-	if (!(pending & SIG_BIT(SIG_TRAP)))
-		native_send(native_held(t, SIG_TRAP));
+	set_cpu(s->gpr, s->pc, &cpu);
+	collect_sampled(native_plan(), area, sample(area, &cpu));
 }
 
 /* -- What ends one -- */

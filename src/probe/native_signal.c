@@ -276,39 +276,39 @@ static void in_entry(struct caught *c)
 	g[GREG_RCX] = 0;
 }
 
-/* -- Samples: the state is told, and not changed -- */
+/* -- Ticks: the state is told, and not changed -- */
 
-static bool told_by_trampoline(const struct caught *c, uint64_t gpr[16],
-			       uint64_t *pc)
+static void told_by_trampoline(const struct caught *c, struct native_state *s)
 {
-	uint64_t flags = gregs(c)[GREG_EFL];
 	const struct trampoline *t;
 	unsigned offset;
 
 	t = find_code(c->pc, &offset);
-	return t && trampoline_native(t, offset, gpr, &flags, pc) == 0;
+	if (t)
+		trampoline_native(t, offset, s->gpr, &s->flags, &s->pc);
 }
 
-static void take_sample(const struct caught *c)
+static void take_tick(const struct caught *c)
 {
 	const struct collect_plan *plan = native_plan();
-	uint64_t gpr[16], flags = gregs(c)[GREG_EFL], pc = c->pc;
+	struct native_state s = {.flags = gregs(c)[GREG_EFL], .pc = c->pc};
 
-	get_state(c, gpr);
+	get_state(c, s.gpr);
 	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end) {
 		trampoline_frame_native(
-		    (const struct probe_frame *)gpr[X86_RBX], gpr, &flags, &pc);
+		    (const struct probe_frame *)s.gpr[X86_RBX], s.gpr, &s.flags,
+		    &s.pc);
 	} else if (c->pc >= (uint64_t)native_handler_open &&
 		   c->pc < (uint64_t)native_handler_end) {
-		pc = gpr[X86_R8];
-		gpr[X86_RSP] = gpr[X86_R9];
+		s.pc = s.gpr[X86_R8];
+		s.gpr[X86_RSP] = s.gpr[X86_R9];
 	} else if (c->pc - plan->image < plan->image_len) {
-		native_sample_in_image(c->frame);
+		native_tick_in_image(c->frame);
 		return;
 	} else {
-		told_by_trampoline(c, gpr, &pc);
+		told_by_trampoline(c, &s);
 	}
-	native_sample(c->frame, gpr, pc);
+	native_tick(c->frame, &s);
 }
 
 static enum where find_out(struct caught *c)
@@ -560,11 +560,11 @@ struct native_go native_caught(struct sig_frame *frame)
 	c.is_sync = frame->info.code > 0 && SIG_BIT(c.sig) & SIG_SYNC &&
 		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
 	if (is_our_trap(&c) || is_bad_read(&c) || native_ends_sample(frame) ||
-	    is_half_step(&c))
+	    native_keeps(frame) || is_half_step(&c))
 		return done;
 	bring_back_trap(&c);
 	if (native_is_tick(&frame->info)) {
-		take_sample(&c);
+		take_tick(&c);
 		native_uncover();
 		return done;
 	}

@@ -1,24 +1,11 @@
-/* probe/sampling.c - events of the kernel's, and samples put together. */
+/* probe/sampling.c - samples put together, and what was mapped then. */
 #include "probe/sampling.h"
 
-#include "base/fmt.h"
 #include "outside/proc.h"
 #include "probe/collect_priv.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
-
-struct event {
-	int fd; /* owned */
-	pid_t pid;
-};
 
 /* Of a process: what is mapped there. */
 struct known {
@@ -36,11 +23,7 @@ struct partial {
 struct sampling {
 	const struct session_samples *p; /* borrowed */
 	struct image *image;		 /* borrowed */
-	bool follows;
-	struct event *events; /* owned */
-	size_t n_events, room;
-	struct session_clock clock;
-	struct known *known; /* owned */
+	struct known *known;		 /* owned */
 	size_t n_known;
 	struct partial *partial; /* owned: by area */
 	size_t n_partial;
@@ -52,158 +35,15 @@ static int no_memory(struct hark_err *err)
 	return err_set(err, HARK_ENOMEM, 0, "out of memory");
 }
 
-/* -- Clocks -- */
-
-/* Before 5.18 a signal that comes while a thread has it blocked, if only for
- * the moment in which hark's handler runs, kills the process. */
-static bool is_kernel_fit(void)
-{
-	struct utsname u;
-	unsigned long major, minor;
-	char *end;
-
-	if (uname(&u) < 0)
-		return false;
-	major = strtoul(u.release, &end, 10);
-	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-	return major > 5 || (major == 5 && minor >= 18);
-}
-
-static int open_event(const struct sampling *s, pid_t tid, bool has_kernel)
-{
-	struct perf_event_attr a = {
-	    .size = sizeof a,
-	    .type = PERF_TYPE_SOFTWARE,
-	    .config = PERF_COUNT_SW_TASK_CLOCK,
-	    .sample_period = s->p->period_ns,
-	    .exclude_kernel = !has_kernel,
-	    .exclude_hv = !has_kernel,
-	    .inherit = 1,
-	    .inherit_thread = !s->follows,
-	    .remove_on_exec = 1,
-	    .sigtrap = 1,
-	    .sig_data = COLLECT_TICK,
-	};
-
-	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1,
-			    PERF_FLAG_FD_CLOEXEC);
-}
-
-/* The kernel's time, too, as long as that is allowed. */
-static int open_clock(struct sampling *s, pid_t tid)
-{
-	int fd = s->clock.has_kernel ? open_event(s, tid, true) : -1;
-
-	if (fd >= 0 || (s->clock.has_kernel && errno == ESRCH))
-		return fd;
-	fd = open_event(s, tid, false);
-	if (fd >= 0)
-		s->clock.has_kernel = false;
-	return fd;
-}
-
-static int keep_event(struct sampling *s, int fd, pid_t pid,
-		      struct hark_err *err)
-{
-	if (s->n_events == s->room) {
-		size_t room = 2 * s->room + 16;
-		struct event *more =
-		    reallocarray(s->events, room, sizeof *more);
-
-		if (more == NULL) {
-			close(fd);
-			return no_memory(err);
-		}
-		s->events = more;
-		s->room = room;
-	}
-	s->events[s->n_events++] = (struct event){fd, pid};
-	return 0;
-}
-
-/* One for each thread that was there: as many as may be. */
-static void allow_files(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
-static int cannot(int why, struct hark_err *err)
-{
-	return err_set(err, HARK_EDENIED, why,
-		       "the kernel gives no clock to sample by: %s%s",
-		       strerror(why),
-		       why == EACCES || why == EPERM
-			   ? " (is /proc/sys/kernel/perf_event_paranoid above "
-			     "2, or a seccomp filter in force?)"
-			   : "");
-}
-
-static int start_events(struct sampling *s, const struct door *d,
-			struct hark_err *err)
-{
-	allow_files();
-	for (int k = 0; k < d->n_threads; k++) {
-		int fd;
-
-		if (d->threads[k].progress == DOOR_DEAD)
-			continue;
-		fd = open_clock(s, d->threads[k].tid);
-		if (fd < 0 && errno == ESRCH)
-			continue;
-		if (fd < 0)
-			return cannot(errno, err);
-		if (keep_event(s, fd, d->pid, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int sampling_start(struct sampling *s, struct door *d,
-		   const struct insertion *in, struct hark_err *err)
-{
-	return s->clock.no_events != 0 ? insert_arm(in, d, err)
-				       : start_events(s, d, err);
-}
-
-/* HARK_CLOCK=timer is for tests. */
-static void choose(struct sampling *s)
-{
-	const char *wish = getenv("HARK_CLOCK");
-	int fd;
-
-	if ((wish != NULL && strcmp(wish, "timer") == 0) || !is_kernel_fit()) {
-		s->clock.no_events = EOPNOTSUPP;
-	} else {
-		fd = open_clock(s, 0);
-		if (fd < 0)
-			s->clock.no_events = errno;
-		else
-			close(fd);
-	}
-	if (s->clock.no_events != 0)
-		s->clock.has_kernel = true;
-}
-
-int sampling_new(const struct session_samples *p, bool follows,
-		 struct image *image, struct sampling **out,
-		 struct hark_err *err)
+int sampling_new(const struct session_samples *p, struct image *image,
+		 struct sampling **out, struct hark_err *err)
 {
 	struct sampling *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return no_memory(err);
 	s->p = p;
-	s->follows = follows;
 	s->image = image;
-	/* A tick in the middle of execve may reach the next program, if nobody
-	 * is with it: hark is not with those that have privileges. */
-	s->clock.has_kernel = !follows || geteuid() == 0;
-	choose(s);
 	*out = s;
 	return 0;
 }
@@ -212,56 +52,13 @@ void sampling_free(struct sampling *s)
 {
 	if (s == NULL)
 		return;
-	sampling_stop(s);
 	for (size_t i = 0; i < s->n_known; i++)
 		modules_free(s->known[i].modules);
 	for (size_t i = 0; i < s->n_partial; i++)
 		free(s->partial[i].frames);
 	free(s->known);
 	free(s->partial);
-	free(s->events);
 	free(s);
-}
-
-uint32_t sampling_flags(const struct sampling *s)
-{
-	return COLLECT_SAMPLES |
-	       (s->clock.no_events != 0 ? (uint32_t)COLLECT_TIMERS : 0);
-}
-
-/* What it has counted, of threads that were made, too. */
-static void end_event(struct sampling *s, const struct event *e)
-{
-	uint64_t ns;
-
-	if (read(e->fd, &ns, sizeof ns) == (ssize_t)sizeof ns)
-		s->clock.cpu_ns += ns;
-	close(e->fd);
-}
-
-void sampling_stop(struct sampling *s)
-{
-	for (size_t i = 0; i < s->n_events; i++)
-		end_event(s, &s->events[i]);
-	s->n_events = 0;
-}
-
-bool sampling_stop_one(struct sampling *s, pid_t pid)
-{
-	size_t n = 0, before = s->n_events;
-
-	for (size_t i = 0; i < s->n_events; i++)
-		if (s->events[i].pid == pid && !s->follows)
-			end_event(s, &s->events[i]);
-		else
-			s->events[n++] = s->events[i];
-	s->n_events = n;
-	return n < before;
-}
-
-void sampling_clock(const struct sampling *s, struct session_clock *out)
-{
-	*out = s->clock;
 }
 
 /* -- What is mapped -- */

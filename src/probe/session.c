@@ -48,8 +48,7 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 	if (image_new(&s->image, err) < 0)
 		return -1;
 	if (s->p.samples != NULL &&
-	    sampling_new(s->p.samples, s->p.follows, s->image, &s->sampling,
-			 err) < 0)
+	    sampling_new(s->p.samples, s->image, &s->sampling, err) < 0)
 		return -1;
 	if (s->p.launch != NULL) {
 		pid_t pid;
@@ -104,11 +103,14 @@ void session_close(struct session *s)
 	session_let_go(s);
 	output_free(s->output);
 	board_close(s->board);
+	ticking_free(s->ticking);
 	sampling_free(s->sampling);
 	session_drop_stage(&s->now);
 	for (size_t i = 0; i < s->n_others; i++)
 		session_drop_stage(&s->others[i]);
 	free(s->others);
+	for (size_t i = 0; i < SESSION_NAMINGS; i++)
+		naming_free(s->namings[i]);
 	image_free(s->image);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
@@ -124,7 +126,7 @@ pid_t session_pid(const struct session *s)
 
 int session_go(struct session *s, struct hark_err *err)
 {
-	if (session_sample(s, &s->door, &s->now, err) < 0)
+	if (session_tick(s, &s->door, &s->now, err) < 0)
 		return -1;
 	unbound_start(s->now.draft.unbound, tracee_now_ns());
 	session_let_go(s);
@@ -179,8 +181,8 @@ int session_stop(struct session *s, struct hark_err *err)
 	struct hark_err second;
 	int rc;
 
-	if (s->sampling != NULL)
-		sampling_stop(s->sampling);
+	if (s->ticking != NULL)
+		ticking_stop(s->ticking);
 	board_leave(s->board);
 	rc = session_take_out(s, err);
 

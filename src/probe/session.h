@@ -108,7 +108,7 @@ bool session_exit_status(const struct session *s, int *out);
 struct session_account {
 	const char *text[4]; /* provider, module, function, name; borrowed */
 	size_t sites;	     /* instructions */
-	bool is_unbound;     /* BEGIN and its like */
+	bool is_unbound;     /* BEGIN and its like, which hark runs */
 	struct collect_account hits;
 };
 

@@ -67,7 +67,9 @@ void session_accounts(const struct session *s,
 	struct session_account one;
 
 	for (size_t i = 0; i < unbound_count(s->now.draft.unbound); i++) {
-		one = (struct session_account){.is_unbound = true, .sites = 1};
+		one = (struct session_account){
+		    .is_unbound = unbound_period(s->now.draft.unbound, i) == 0,
+		    .sites = 1};
 		memcpy(one.text, texts[i], sizeof one.text);
 		board_account(s->board, (uint32_t)i, &one.hits);
 		visit(ctx, &one);
@@ -81,7 +83,7 @@ void session_sampled(const struct session *s, struct collect_account *out,
 		     struct session_clock *clock)
 {
 	board_samples(s->board, out);
-	sampling_clock(s->sampling, clock);
+	ticking_clock(s->ticking, clock);
 }
 
 struct explain {
@@ -94,6 +96,31 @@ static void explain_loss(void *ctx, const char *text)
 	const struct explain *e = ctx;
 
 	e->line(e->ctx, true, text);
+}
+
+/* What profile-N means here; not a loss, but not what one may think either. */
+static void explain_clock(const struct session *s,
+			  void (*line)(void *ctx, bool is_loss,
+				       const char *text),
+			  void *ctx)
+{
+	struct session_clock c;
+	char text[128];
+
+	if (s->ticking == NULL || s->sampling != NULL)
+		return;
+	ticking_clock(s->ticking, &c);
+	if (c.no_events != 0) {
+		fmt_text(text, sizeof text,
+			 "profile-N is by timers of the threads (%s): no more "
+			 "often than the kernel's own clock ticks",
+			 strerror(c.no_events));
+		line(ctx, false, text);
+	}
+	if (!c.has_kernel)
+		line(ctx, false,
+		     "profile-N is of time outside the kernel alone "
+		     "(/proc/sys/kernel/perf_event_paranoid is above 1)");
 }
 
 void session_explain(const struct session *s,
@@ -118,6 +145,7 @@ void session_explain(const struct session *s,
 			 (unsigned long)t.damaged);
 		line(ctx, true, text);
 	}
+	explain_clock(s, line, ctx);
 	if (t.late > 0) {
 		fmt_text(text, sizeof text,
 			 "%lu records came after exit(), and are not shown",

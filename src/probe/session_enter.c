@@ -58,6 +58,29 @@ static void read_name(pid_t pid, char out[NAME_SIZE])
 		close(fd);
 }
 
+/* There is one, for samples or for profile-N; it is the same for all programs.
+ */
+static int make_clock(struct session *s, const struct draft *p,
+		      struct insert_plan *plan, struct hark_err *err)
+{
+	const uint64_t period_ns = s->p.samples != NULL
+				       ? s->p.samples->period_ns
+				       : unbound_shortest(p->unbound);
+
+	if (period_ns == 0)
+		return 0;
+	if (s->ticking == NULL &&
+	    ticking_new(period_ns, s->p.follows, &s->ticking, err) < 0)
+		return -1;
+	plan->flags |= ticking_flags(s->ticking);
+	plan->period_ns = period_ns;
+	if (s->p.samples != NULL) {
+		plan->flags |= COLLECT_SAMPLES;
+		plan->scan = s->p.samples->scan;
+	}
+	return 0;
+}
+
 /* Through the door; the process stays held. after: the program before; NULL:
  * it is the first. */
 int session_insert(struct session *s, struct door *d, struct stage *st,
@@ -72,19 +95,16 @@ int session_insert(struct session *s, struct door *d, struct stage *st,
 	    .clauses = match_clauses,
 	    .ctx = p->match,
 	    .flags = COLLECT_EXECS | (s->p.follows ? COLLECT_FOLLOWS : 0) |
-		     (draft_reads(p) ? COLLECT_GUARDS : 0) |
-		     (s->sampling != NULL ? sampling_flags(s->sampling) : 0),
-	    .scan = s->sampling != NULL ? s->p.samples->scan : 0,
-	    .period_ns = s->sampling != NULL ? s->p.samples->period_ns : 0,
-	    .free_sites = unbound_texts(p->unbound),
-	    .n_free_sites = unbound_count(p->unbound),
+		     (draft_reads(p) ? COLLECT_GUARDS : 0),
+	    .unbound = p->unbound,
 	    .inner_pid = proc_inner_id(d->pid, d->pid),
 	    .execname = name,
 	    .after = after,
 	    .first = st->first,
 	};
 
-	if (find_errno(p, d->pid, &plan.errno_offset, err) < 0)
+	if (find_errno(p, d->pid, &plan.errno_offset, err) < 0 ||
+	    make_clock(s, p, &plan, err) < 0)
 		return -1;
 	read_name(d->pid, name);
 	clock_calibrate(&s->clock, &plan.clock);
@@ -93,7 +113,7 @@ int session_insert(struct session *s, struct door *d, struct stage *st,
 	if (after == NULL)
 		s->n_sites =
 		    MORE_SITES + MORE_TIMES * (listing_count(p->listing) +
-					       plan.n_free_sites);
+					       unbound_count(p->unbound));
 	plan.geometry.max_sites = (uint32_t)s->n_sites;
 	/* Of other processes nobody looks at the libraries: none waits. */
 	if (p->watches && d->pid == s->pid)

@@ -32,14 +32,15 @@ static void late_changed(void *ctx)
 		session_note(s, true, err.text);
 }
 
-int session_sample(struct session *s, struct door *d, const struct stage *st,
-		   struct hark_err *err)
+int session_tick(struct session *s, struct door *d, const struct stage *st,
+		 struct hark_err *err)
 {
-	if (s->sampling == NULL)
+	if (s->ticking == NULL)
 		return 0;
-	return sampling_maps(s->sampling, d->pid, true, err) < 0
-		   ? -1
-		   : sampling_start(s->sampling, d, st->insertion, err);
+	if (s->sampling != NULL &&
+	    sampling_maps(s->sampling, d->pid, true, err) < 0)
+		return -1;
+	return ticking_start(s->ticking, d, st->insertion, err);
 }
 
 /* What comes later. */
@@ -156,7 +157,7 @@ static int enter_next(struct session *s, pid_t pid, struct stage *st,
 	if (rc == 0)
 		rc = session_insert(s, &d, st, s->now.insertion, err);
 	if (rc == 0)
-		rc = session_sample(s, &d, st, err);
+		rc = session_tick(s, &d, st, err);
 	door_fini(&d);
 	return rc;
 }
@@ -166,6 +167,16 @@ void session_drop_stage(struct stage *st)
 	late_free(st->late);
 	insert_close(st->insertion);
 	draft_fini(&st->draft);
+}
+
+/* Its addresses are to have names, though all else of it is known. */
+static void keep_naming(struct session *s, struct draft *d)
+{
+	struct naming **place = &s->namings[s->n_namings++ % SESSION_NAMINGS];
+
+	naming_free(*place);
+	*place = d->naming;
+	d->naming = NULL;
 }
 
 /* The newest of the process that the session is about is where it was; what
@@ -185,6 +196,7 @@ static void keep_stage(struct session *s, pid_t pid, struct stage *st,
 	} else if (!st->repeats) {
 		*place = *st;
 	} else {
+		keep_naming(s, &st->draft);
 		session_drop_stage(st);
 		return;
 	}
@@ -214,7 +226,7 @@ static void tell_next(const struct session *s, pid_t pid,
 }
 
 /* Nothing came of it: the program is the one that it was. */
-static void sample_again(struct session *s, pid_t pid)
+static void tick_again(struct session *s, pid_t pid)
 {
 	struct hark_err ignored;
 	struct door d;
@@ -222,7 +234,7 @@ static void sample_again(struct session *s, pid_t pid)
 	if (attach_open(&d, pid, &ignored) < 0)
 		return;
 	if (insert_is_in(s->now.insertion, &d))
-		sampling_start(s->sampling, &d, s->now.insertion, &ignored);
+		ticking_start(s->ticking, &d, s->now.insertion, &ignored);
 	attach_close(&d);
 }
 
@@ -232,11 +244,10 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 {
 	struct stage *place = add_stage(s), st = {0};
 	struct hark_err why;
-	bool was_sampled;
+	bool ticked;
 	int rc = 0;
 
-	was_sampled =
-	    s->sampling != NULL && sampling_stop_one(s->sampling, pid);
+	ticked = s->ticking != NULL && ticking_stop_one(s->ticking, pid);
 	if (along_exec(pid, tid, heard, s, &why) == 1) {
 		rc = session_drain_all(s, err);
 		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
@@ -251,8 +262,8 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 			session_drop_stage(&st);
 		}
 		attach_release(pid);
-	} else if (was_sampled) {
-		sample_again(s, pid);
+	} else if (ticked) {
+		tick_again(s, pid);
 	}
 	tell_next(s, pid, &why);
 	board_exec_over(s->board);

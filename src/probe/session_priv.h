@@ -19,6 +19,7 @@
 #include "probe/output.h"
 #include "probe/sampling.h"
 #include "probe/session.h"
+#include "probe/ticking.h"
 
 /* A program that probes were put into. */
 struct stage {
@@ -28,6 +29,8 @@ struct stage {
 	uint32_t first;		     /* number of its first site */
 	bool repeats; /* the same program as one before: same numbers */
 };
+
+enum { SESSION_NAMINGS = 64 };
 
 struct session {
 	struct session_plan p;
@@ -40,6 +43,9 @@ struct session {
 	struct stage now;     /* of pid, the newest */
 	struct stage *others; /* owned: all but that */
 	size_t n_others;
+	/* Owned: of programs that came again, elsewhere; the newest of them. */
+	struct naming *namings[SESSION_NAMINGS];
+	size_t n_namings;	   /* ever */
 	uint32_t next_site;	   /* behind those of all programs */
 	struct board *board;	   /* owned */
 	struct output *output;	   /* owned */
@@ -49,6 +55,7 @@ struct session {
 	size_t n_faults, fault_room, faults_told;
 	size_t refused;
 	bool is_busy;		   /* much came with the last step */
+	struct ticking *ticking;   /* owned; NULL: threads have no clock */
 	struct sampling *sampling; /* owned; NULL: no samples */
 };
 
@@ -101,8 +108,8 @@ int session_hear_exec(struct session *s, struct hark_err *err);
 void session_drop_stage(struct stage *st);
 
 /* The clocks of a held process, of the first program in it or another. */
-int session_sample(struct session *s, struct door *d, const struct stage *st,
-		   struct hark_err *err);
+int session_tick(struct session *s, struct door *d, const struct stage *st,
+		 struct hark_err *err);
 
 /* -- session_leave.c -- */
 

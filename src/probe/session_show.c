@@ -61,6 +61,11 @@ static int name_sites(struct session *s, struct hark_err *err)
 	return 0;
 }
 
+static bool is_unknown(const char *name)
+{
+	return name[0] == '0' && name[1] == 'x';
+}
+
 /* An address may belong to any of the programs; the newest is asked first. */
 static void name_address(void *ctx, enum probe_kind how, uint64_t addr,
 			 char *out, size_t size)
@@ -68,9 +73,11 @@ static void name_address(void *ctx, enum probe_kind how, uint64_t addr,
 	const struct session *s = ctx;
 
 	naming_name(s->now.draft.naming, how, addr, out, size);
-	for (size_t i = s->n_others;
-	     i-- > 0 && size > 1 && out[0] == '0' && out[1] == 'x';)
+	for (size_t i = s->n_others; i-- > 0 && is_unknown(out);)
 		naming_name(s->others[i].draft.naming, how, addr, out, size);
+	for (size_t i = SESSION_NAMINGS; i-- > 0 && is_unknown(out);)
+		if (s->namings[i] != NULL)
+			naming_name(s->namings[i], how, addr, out, size);
 }
 
 /* -- Records -- */

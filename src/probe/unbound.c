@@ -29,25 +29,23 @@ static size_t find(const struct unbound *u, const struct probe_description *d)
 	return u->n;
 }
 
-static int add(struct unbound *u, const struct probe_description *d,
-	       struct hark_err *err)
+static bool has_period(enum probe_when when)
+{
+	return when == PROBE_AT_TICK || when == PROBE_AT_PROFILE;
+}
+
+static void add(struct unbound *u, const struct probe_description *d)
 {
 	const char *texts = probe_texts(u->program);
 
-	if (d->when == PROBE_AT_PROFILE)
-		return err_set(err, HARK_EREFUSE, 0,
-			       "%s: threads are not interrupted to be looked "
-			       "at; tick-N is there",
-			       texts + d->name);
 	if (d->when == PROBE_AT_CODE || find(u, d) < u->n)
-		return 0;
+		return;
 	u->spots[u->n] =
 	    (struct spot){.when = d->when, .period_ns = d->period_ns};
-	u->texts[u->n][0] = d->when == PROBE_AT_TICK ? "profile" : "dtrace";
+	u->texts[u->n][0] = has_period(d->when) ? "profile" : "dtrace";
 	u->texts[u->n][1] = u->texts[u->n][2] = "";
 	u->texts[u->n][3] = texts + d->name;
 	u->n++;
-	return 0;
 }
 
 int unbound_new(const struct probe_program *p, struct unbound **out,
@@ -55,7 +53,6 @@ int unbound_new(const struct probe_program *p, struct unbound **out,
 {
 	struct unbound *u = calloc(1, sizeof *u);
 	size_t most = p->descriptions.n + 1;
-	int rc = 0;
 
 	if (u != NULL) {
 		u->program = p;
@@ -66,12 +63,8 @@ int unbound_new(const struct probe_program *p, struct unbound **out,
 		unbound_free(u);
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
 	}
-	for (uint32_t i = 0; i < p->descriptions.n && rc == 0; i++)
-		rc = add(u, &probe_descriptions(p)[i], err);
-	if (rc < 0) {
-		unbound_free(u);
-		return -1;
-	}
+	for (uint32_t i = 0; i < p->descriptions.n; i++)
+		add(u, &probe_descriptions(p)[i]);
 	*out = u;
 	return 0;
 }
@@ -95,6 +88,31 @@ size_t unbound_count(const struct unbound *u)
 	return u->n;
 }
 
+uint64_t unbound_every(const struct unbound *u, size_t site)
+{
+	return u->spots[site].period_ns;
+}
+
+uint64_t unbound_period(const struct unbound *u, size_t site)
+{
+	const struct spot *s = &u->spots[site];
+
+	return s->when == PROBE_AT_PROFILE ? s->period_ns : 0;
+}
+
+uint64_t unbound_shortest(const struct unbound *u)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < u->n; i++) {
+		uint64_t ns = unbound_period(u, i);
+
+		if (ns != 0 && (least == 0 || ns < least))
+			least = ns;
+	}
+	return least;
+}
+
 /* -- Running -- */
 
 static bool wants(const struct unbound *u, const struct probe_clause *c,
@@ -108,6 +126,21 @@ static bool wants(const struct unbound *u, const struct probe_clause *c,
 			return true;
 	}
 	return false;
+}
+
+size_t unbound_clauses(const struct unbound *u, size_t site, uint32_t *out,
+		       size_t max)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < u->program->clauses.n; i++) {
+		if (!wants(u, &probe_clauses(u->program)[i], site))
+			continue;
+		if (n < max)
+			out[n] = i;
+		n++;
+	}
+	return n;
 }
 
 static int run_site(const struct unbound *u, size_t site, unbound_run *run,

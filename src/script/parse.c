@@ -151,7 +151,8 @@ bool script_period(const char *text, uint64_t *out)
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
 		if (strcmp(end, units[i].unit) != 0)
 			continue;
-		if (n == 0 || n > 1000000000)
+		if (n == 0 || n > 1000000000 ||
+		    (units[i].ns != 0 && n > INT64_MAX / units[i].ns))
 			return false;
 		*out = units[i].ns == 0 ? 1000000000 / n : n * units[i].ns;
 		return true;
@@ -178,8 +179,13 @@ static void describe_when(struct parser *p, struct description *d)
 	d->when = is_tick ? PROBE_AT_TICK : PROBE_AT_PROFILE;
 	if (!script_period(dash + 1, &d->period_ns))
 		mistake(p->s, SCRIPT_PERIOD, d->place,
-			"'%s' is no rate: write tick-N with ns, us, ms, s, m, "
+			"'%s' is no rate: write %s-N with ns, us, ms, s, m, "
 			"h, d or hz",
+			name, is_tick ? "tick" : "profile");
+	else if (!is_tick && d->period_ns < PROBE_PROFILE_NS)
+		mistake(p->s, SCRIPT_PERIOD, d->place,
+			"'%s' is too often: threads are interrupted 20000 "
+			"times a second at most",
 			name);
 }
 

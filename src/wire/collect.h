@@ -61,6 +61,7 @@ enum collect_kind {
 	COLLECT_INSIDE, /* no arguments */
 	COLLECT_USDT,	/* .args */
 	COLLECT_LOADER, /* its list of libraries has changed: hark is told */
+	COLLECT_CLOCK,	/* none: a clock fires it; arg1: the pc */
 };
 
 /* One probe: a name, an instruction, the clauses that want it. Several probes
@@ -77,6 +78,13 @@ struct collect_site {
 	struct collect_span args;    /* struct collect_arg */
 	/* provider, module, function, name: offsets of texts in the plan */
 	uint64_t text[4];
+};
+
+/* One that a clock fires, which interrupts the thread. The clock ticks as often
+ * as the most frequent of them; the others have some of its ticks. */
+struct collect_profile {
+	uint64_t site; /* offset of a struct collect_site */
+	uint64_t period_ns;
 };
 
 /* -- For signals -- */
@@ -142,8 +150,9 @@ enum {
 	COLLECT_FOLLOWS = 1, /* children of fork collect, too */
 	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
 	COLLECT_EXECS = 4,   /* hark goes along through execve */
-	COLLECT_SAMPLES = 8, /* a clock interrupts threads: native_sample.c */
+	COLLECT_TICKS = 8,   /* a clock interrupts threads: native_tick.c */
 	COLLECT_TIMERS = 16, /* which is a timer of their own: native_timer.c */
+	COLLECT_SAMPLES = 32, /* so that their stacks are recorded */
 };
 
 /* -- What leaving needs -- */
@@ -211,7 +220,8 @@ struct collect_plan {
 	uint32_t max_depth; /* frames of a sample */
 	uint32_t scan;	    /* as struct unwind_space has it */
 	uint32_t pad;
-	uint64_t period_ns; /* from one sample of a thread to the next */
+	uint64_t period_ns; /* from one tick of a thread's clock to the next */
+	struct collect_span profiles; /* struct collect_profile */
 };
 
 /* What a clock of hark's says of itself: si_perf_data, or the value of a

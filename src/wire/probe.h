@@ -41,6 +41,7 @@ enum {
 	PROBE_STRING_MAX = 4096, /* of string_size: bytes with the NUL */
 	PROBE_ARGUMENTS = 10,	 /* arg0..arg9 */
 	PROBE_UREGS = 24,
+	PROBE_PROFILE_NS = 50000, /* from one tick to the next, at least */
 };
 
 /* ORDER probe_op. The letters say what an instruction reads and writes:

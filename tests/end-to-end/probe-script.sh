@@ -96,8 +96,11 @@ try hark probe -s noise.d ./prog
 is "noise is no script" "$status:$out" 125:
 try bash -c '"$HARK" probe -s - ./prog <bad.d'
 like "a script may come from standard input" "$err" 'standard input:3:2: '
-refuses "profile-N" 'profile-97: .*tick-N' -n 'profile-97 { @ = count(); }' \
-	./prog
+refuses "a rate that is none" \
+	"1:1: \[PERIOD\] 'profile-7parsecs' is no rate: write profile-N" \
+	-n 'profile-7parsecs { @ = count(); }' ./prog
+refuses "a rate that is too high" "1:1: \[PERIOD\] 'profile-10us' is too often" \
+	-n 'profile-10us { @ = count(); }' ./prog
 
 # -- Probes --
 

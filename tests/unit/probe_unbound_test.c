@@ -118,17 +118,36 @@ START_TEST(without_ticks_nothing_is_ever_due)
 }
 END_TEST
 
-START_TEST(profiles_are_refused)
+/* They are sites like the others, but threads run them. */
+START_TEST(profiles_have_clauses_for_threads)
 {
-	static const char text[] = "profile-97 { @ = count(); }";
-	struct script_settings settings = {0};
-	struct hark_err err;
+	uint32_t clauses[4];
 
-	script = script_compile(text, strlen(text), &settings, &err);
-	ck_assert_int_eq(-1,
-			 unbound_new(script_program(script), &unbound, &err));
-	ck_assert_int_eq(HARK_EREFUSE, err.code);
-	ck_assert_ptr_nonnull(strstr(err.text, "profile-97"));
+	make("profile-97 { x = 1; } tick-1ms { x = 2; } "
+	     "profile-1ms, profile-97 { x = 3; } profile-97hz { x = 4; }");
+	ck_assert_uint_eq(4, unbound_count(unbound));
+	ck_assert_str_eq("profile", unbound_texts(unbound)[0][0]);
+	ck_assert_str_eq("profile-97", unbound_texts(unbound)[0][3]);
+	ck_assert_uint_eq(1000000000 / 97, unbound_period(unbound, 0));
+	ck_assert_uint_eq(0, unbound_period(unbound, 1));
+	ck_assert_uint_eq(1000000, unbound_every(unbound, 1));
+	ck_assert_uint_eq(1000000, unbound_shortest(unbound));
+	ck_assert_uint_eq(2, unbound_clauses(unbound, 0, clauses, 4));
+	ck_assert_uint_eq(0, clauses[0]);
+	ck_assert_uint_eq(2, clauses[1]);
+	ck_assert_uint_eq(1, unbound_clauses(unbound, 2, clauses, 4));
+	ck_assert_uint_eq(2, clauses[0]);
+	unbound_start(unbound, 0);
+	ck_assert_int_eq(1000000, unbound_next(unbound));
+	unbound_due(unbound, 1000000000, note, NULL);
+	ck_assert_str_eq("1.1 ", ran);
+}
+END_TEST
+
+START_TEST(without_profiles_nothing_is_interrupted)
+{
+	make("tick-1ms { x = 2; }");
+	ck_assert_uint_eq(0, unbound_shortest(unbound));
 }
 END_TEST
 
@@ -144,7 +163,8 @@ Suite *probe_unbound_suite(void)
 	tcase_add_test(t, ticks_are_due_when_their_time_has_come);
 	tcase_add_test(t, ticks_that_were_missed_are_not_made_up_for);
 	tcase_add_test(t, without_ticks_nothing_is_ever_due);
-	tcase_add_test(t, profiles_are_refused);
+	tcase_add_test(t, profiles_have_clauses_for_threads);
+	tcase_add_test(t, without_profiles_nothing_is_interrupted);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -229,6 +229,19 @@ START_TEST(probes_are_described_from_the_right)
 }
 END_TEST
 
+START_TEST(rates_have_limits)
+{
+	is_wrong("tick-0 { }", "1:1", "PERIOD");
+	is_wrong("tick-1000000000d { }", "1:1", "PERIOD");
+	is_wrong("profile-0 { }", "1:1", "PERIOD");
+	is_wrong("profile-x { }", "1:1", "PERIOD");
+	is_wrong("profile-49us { }", "1:1", "PERIOD");
+	is_wrong("BEGIN {} profile-20001 { }", "1:10", "PERIOD");
+	is_right("tick-1ns, tick-100000d, profile-50us, profile-20000 { }");
+	is_right("profile:::profile-1d, profile-97 { @[ustack()] = count(); }");
+}
+END_TEST
+
 START_TEST(options_stand_in_the_script)
 {
 	struct script *s = compile("#!/usr/bin/hark probe -s\n"
@@ -372,6 +385,7 @@ Suite *script_compile_suite(void)
 	tcase_add_test(t, a_division_does_not_end_a_predicate);
 	tcase_add_test(t, several_mistakes_are_told_in_their_order);
 	tcase_add_test(t, probes_are_described_from_the_right);
+	tcase_add_test(t, rates_have_limits);
 	tcase_add_test(t, options_stand_in_the_script);
 	tcase_add_test(t, hot_clauses_are_marked);
 	tcase_add_test(t, high_trees_are_refused);
