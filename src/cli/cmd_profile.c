@@ -22,7 +22,7 @@
 
 enum { HZ = 997, HZ_MOST = 20000, NAME_SIZE = 64 };
 
-/* A thread that has been seen. */
+/* A thread that has been seen, and not been told to be gone. */
 struct seen {
 	int pid, tid;
 };
@@ -40,6 +40,7 @@ struct job {
 	size_t room;
 	struct seen *seen; /* owned */
 	size_t n_seen, seen_room;
+	size_t n_threads;	     /* ever seen */
 	uint64_t user_ns, system_ns; /* of a pid, before */
 };
 
@@ -114,12 +115,12 @@ static void read_times(pid_t pid, uint64_t *user_ns, uint64_t *system_ns)
 
 /* -- Samples -- */
 
-static bool is_seen(const struct job *job, int pid, int tid)
+static struct seen *find_seen(const struct job *job, int pid, int tid)
 {
 	for (size_t i = job->n_seen; i-- > 0;)
 		if (job->seen[i].tid == tid && job->seen[i].pid == pid)
-			return true;
-	return false;
+			return &job->seen[i];
+	return NULL;
 }
 
 /* A stack that keeps nothing may be of a thread that is new. */
@@ -130,7 +131,7 @@ static int see(struct job *job, const struct session_sample *s,
 
 	if (s->kept > 0)
 		return 0;
-	if (!is_seen(job, s->pid, s->tid)) {
+	if (find_seen(job, s->pid, s->tid) == NULL) {
 		if (job->n_seen == job->seen_room) {
 			size_t room = 2 * job->seen_room + 16;
 			struct seen *more =
@@ -143,6 +144,7 @@ static int see(struct job *job, const struct session_sample *s,
 			job->seen_room = room;
 		}
 		job->seen[job->n_seen++] = (struct seen){s->pid, s->tid};
+		job->n_threads++;
 	}
 	read_name(s->pid, s->tid, name);
 	return name[0] == '\0'
@@ -194,6 +196,23 @@ static int put_maps(void *ctx, pid_t pid, struct modules *modules,
 	struct job *job = ctx;
 
 	return profile_maps(job->writer, pid, modules, err);
+}
+
+static void forget(void *ctx, pid_t pid, pid_t tid)
+{
+	struct job *job = ctx;
+	struct seen *gone = find_seen(job, pid, tid);
+
+	if (gone != NULL)
+		*gone = job->seen[--job->n_seen];
+	profile_thread_gone(job->writer, pid, tid);
+}
+
+static int rest(void *ctx, struct hark_err *err)
+{
+	struct job *job = ctx;
+
+	return profile_flush_due(job->writer, err);
 }
 
 /* -- Running -- */
@@ -248,8 +267,8 @@ static void tell(const struct job *job, const struct collect_account *a,
 	else if (c->has_kernel && cpu > 0)
 		hz = (double)a->executed * 1e9 / (double)cpu;
 	say("profile: %lu samples of %zu thread%s (%.0f Hz)%s; %s",
-	    (unsigned long)a->recorded, job->n_seen,
-	    job->n_seen == 1 ? "" : "s", hz, more,
+	    (unsigned long)a->recorded, job->n_threads,
+	    job->n_threads == 1 ? "" : "s", hz, more,
 	    strcmp(job->path, "-") == 0 ? "standard output" : job->path);
 	if (c->no_events != 0)
 		say("profile: by timers of the threads, for the kernel gives "
@@ -328,6 +347,8 @@ static int run(struct job *job, int *status)
 	    .period_ns = 1000000000ull / job->hz,
 	    .put = put,
 	    .maps = put_maps,
+	    .gone = forget,
+	    .pause = rest,
 	    .ctx = job,
 	};
 	const struct compile script = {

@@ -65,6 +65,10 @@ int board_drain(struct board *b, int last,
 			     struct hark_err *err),
 		void *ctx, struct hark_err *err);
 
+/* Has that thread ended, or its process, and has all that it wrote been
+ * visited? The owner is as a sample of the area had it. */
+bool board_is_left(const struct board *b, uint32_t area, uint32_t owner);
+
 /* -- Aggregations, of all threads together -- */
 
 /* Rows are sorted by key until show_sort. They and what they point to stay

@@ -232,6 +232,18 @@ static int take_ring(struct board *b, uint32_t number, bool is_last,
 	return 0;
 }
 
+/* What the next owner has written is not there before this one says so. */
+bool board_is_left(const struct board *b, uint32_t area, uint32_t owner)
+{
+	const struct board_reader *r = &b->readers[area];
+	uint32_t now =
+	    __atomic_load_n(&board_area_at(b, area)->owner, __ATOMIC_ACQUIRE);
+
+	return now != owner && r->first == NULL &&
+	       (r->is_broken || __atomic_load_n(&ring_of(b, area)->head,
+						__ATOMIC_ACQUIRE) == r->tail);
+}
+
 /* -- Merging: a heap of readers, the oldest record first -- */
 
 static const struct collect_record *first_of(const struct board_reader *r)

@@ -165,7 +165,7 @@ struct collect_sample {
 	uint32_t n;	/* frames of this part; up to .depth: the last */
 	uint8_t end, zero[3];
 	uint32_t ticks; /* that it stands for */
-	uint32_t pad;
+	uint32_t owner; /* as the area has it: another one, another thread */
 	/* addresses, with their enum unwind_how above COLLECT_HOW */
 };
 _Static_assert(sizeof(struct collect_sample) == 32, "layout");

@@ -244,6 +244,7 @@ static bool put_part(const struct putting *p, uint32_t from, uint32_t n)
 	    .n = n,
 	    .end = p->s->end,
 	    .ticks = p->ticks,
+	    .owner = p->w->area->owner,
 	};
 	pc = (uint64_t *)(void *)(body + sizeof(struct collect_sample));
 	for (uint32_t i = 0; i < n; i++) {

@@ -11,10 +11,14 @@
 struct known {
 	pid_t pid;
 	struct modules *modules; /* owned; NULL: those of its parent */
+	uint64_t began;		 /* in ticks since boot; 0: not known */
 };
 
-/* Of an area: parts of a sample that is not whole yet. */
+/* Of an area: whose samples they were, and parts of one that is not whole
+ * yet. */
 struct partial {
+	uint32_t owner; /* 0: nobody's */
+	pid_t pid, tid;
 	struct session_frame *frames; /* owned; from .kept on */
 	size_t room;
 	uint32_t kept, depth, n;
@@ -84,8 +88,17 @@ static struct known *know(struct sampling *s, pid_t pid, struct hark_err *err)
 	}
 	s->known = k;
 	k += s->n_known++;
-	*k = (struct known){.pid = pid};
+	*k = (struct known){.pid = pid, .began = proc_began(pid)};
 	return k;
+}
+
+/* The thread that executes another program goes on as the first of its process,
+ * if with another area. */
+static void keep_first(struct sampling *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n_partial; i++)
+		if (s->partial[i].tid == pid && s->partial[i].pid == pid)
+			s->partial[i].owner = 0;
 }
 
 int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
@@ -97,6 +110,10 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 
 	if (k == NULL)
 		return -1;
+	if (is_new) {
+		keep_first(s, pid);
+		k->began = proc_began(pid);
+	}
 	if (!is_new && k->modules != NULL) {
 		if (modules_refresh(k->modules, &changed, err) < 0)
 			return -1;
@@ -127,6 +144,57 @@ static int inherit_maps(struct sampling *s, pid_t pid, struct hark_err *err)
 	return from->modules == NULL
 		   ? 0
 		   : s->p->maps(s->p->ctx, pid, from->modules, err);
+}
+
+/* -- Threads -- */
+
+static void leave(struct sampling *s, struct partial *p)
+{
+	if (p->owner != 0 && s->p->gone != NULL)
+		s->p->gone(s->p->ctx, p->pid, p->tid);
+	p->owner = 0;
+}
+
+/* Another process has its number. The maps that are known are not its own. */
+static int renew_process(struct sampling *s, pid_t pid, struct hark_err *err)
+{
+	struct known *k = find_known(s, pid);
+	uint64_t began = proc_began(pid);
+
+	if (k == NULL || began == 0 || k->began == began)
+		return 0;
+	modules_free(k->modules);
+	k->modules = NULL;
+	k->began = began;
+	return inherit_maps(s, pid, err);
+}
+
+/* Another thread has the area. If it has the number of one that was elsewhere,
+ * that one has ended, too: records come by time. */
+static int change_owner(struct sampling *s, struct partial *p,
+			const struct board_record *r, uint32_t owner,
+			struct hark_err *err)
+{
+	leave(s, p);
+	for (size_t i = 0; i < s->n_partial; i++)
+		if (s->partial[i].tid == (pid_t)r->tid &&
+		    s->partial[i].pid == (pid_t)r->pid)
+			leave(s, &s->partial[i]);
+	p->owner = owner;
+	p->pid = (pid_t)r->pid;
+	p->tid = (pid_t)r->tid;
+	p->n = p->kept = p->depth = 0;
+	return renew_process(s, p->pid, err);
+}
+
+int sampling_pause(struct sampling *s, const struct board *b,
+		   struct hark_err *err)
+{
+	for (uint32_t i = 0; i < s->n_partial; i++)
+		if (s->partial[i].owner != 0 &&
+		    board_is_left(b, i, s->partial[i].owner))
+			leave(s, &s->partial[i]);
+	return s->p->pause != NULL ? s->p->pause(s->p->ctx, err) : 0;
 }
 
 /* -- Samples -- */
@@ -234,6 +302,8 @@ int sampling_record(struct sampling *s, const struct board_record *r,
 
 	if (p == NULL)
 		return no_memory(err);
+	if (in->owner != p->owner && change_owner(s, p, r, in->owner, err) < 0)
+		return -1;
 	if (in->from == in->kept) {
 		p->kept = in->kept;
 		p->depth = in->depth;

@@ -53,6 +53,11 @@ struct session_samples {
 	/* What is mapped in a process, from now on. */
 	int (*maps)(void *ctx, pid_t pid, struct modules *modules,
 		    struct hark_err *err);
+	/* A thread has ended, and this was all of it: its number may come
+	 * again as another one. */
+	void (*gone)(void *ctx, pid_t pid, pid_t tid);
+	/* What has come for now has been put. */
+	int (*pause)(void *ctx, struct hark_err *err);
 	void *ctx;
 };
 

@@ -109,6 +109,9 @@ int session_drain(struct session *s, bool last, struct hark_err *err)
 			return -1;
 	}
 	s->is_busy = output_totals(s->output).bytes - before > MUCH;
+	if (s->sampling != NULL &&
+	    sampling_pause(s->sampling, s->board, err) < 0)
+		return -1;
 	return output_flush(s->output, err);
 }
 

@@ -74,8 +74,10 @@ int profile_put(struct profile_writer *w, const struct profile_sample *s,
 		struct hark_err *err);
 /* Samples that there are no more words about. */
 void profile_lost(struct profile_writer *w, const char *reason, uint64_t n);
-/* What was gathered gets into the file now (else every second or so). */
+/* What was gathered gets into the file: now; or if a second has passed, which
+ * is to be asked when no sample comes, too. */
 int profile_flush(struct profile_writer *w, struct hark_err *err);
+int profile_flush_due(struct profile_writer *w, struct hark_err *err);
 
 struct profile_ending {
 	uint64_t ended_ns;

@@ -277,6 +277,14 @@ int profile_flush(struct profile_writer *w, struct hark_err *err)
 	return put_tally(w, err);
 }
 
+int profile_flush_due(struct profile_writer *w, struct hark_err *err)
+{
+	if (w->samples.len < FLUSH_BYTES && w->told.len < FLUSH_BYTES &&
+	    now_ns() - w->flushed_ns < FLUSH_NS)
+		return 0;
+	return profile_flush(w, err);
+}
+
 /* -- Modules and processes -- */
 
 static const struct range *find_range(const struct process *p, uint64_t pc)
@@ -699,14 +707,6 @@ static int check_sample(const struct profile_sample *s, size_t known,
 	return 0;
 }
 
-static int flush_if_due(struct profile_writer *w, struct hark_err *err)
-{
-	if (w->samples.len < FLUSH_BYTES && w->told.len < FLUSH_BYTES &&
-	    now_ns() - w->flushed_ns < FLUSH_NS)
-		return 0;
-	return profile_flush(w, err);
-}
-
 int profile_put(struct profile_writer *w, const struct profile_sample *s,
 		struct hark_err *err)
 {
@@ -737,7 +737,7 @@ int profile_put(struct profile_writer *w, const struct profile_sample *s,
 							   : no_memory(err);
 	if (add_sample(w, t->number, node, s) < 0)
 		return no_memory(err);
-	return flush_if_due(w, err);
+	return profile_flush_due(w, err);
 }
 
 void profile_lost(struct profile_writer *w, const char *reason, uint64_t n)

@@ -128,6 +128,70 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 }
 
+/* Writes which number the kernel is to give next; false: that is not for
+ * everybody. Others take it before, on a busy machine. */
+static bool ask_for(pid_t id)
+{
+	FILE *f = fopen("/proc/sys/kernel/ns_last_pid", "w");
+
+	if (f == NULL)
+		return false;
+	fprintf(f, "%d", (int)id - 1);
+	return fclose(f) == 0;
+}
+
+enum { TRIES = 20000 };
+static pid_t wanted;
+
+static void *in_life(void *name)
+{
+	pid_t tid = gettid();
+
+	if (wanted != 0 && tid != wanted)
+		return NULL;
+	wanted = tid;
+	pthread_setname_np(pthread_self(), name);
+	burn(0.2);
+	return &wanted;
+}
+
+/* Two threads, the second with the number of the first. */
+static void reuse(void)
+{
+	static char one[] = "one", two[] = "two";
+	void *got = NULL;
+	pthread_t t;
+
+	CHECK(pthread_create(&t, NULL, in_life, one) == 0);
+	pthread_join(t, NULL);
+	for (int i = 0; got == NULL; i++) {
+		CHECK(i < TRIES);
+		if (!ask_for(wanted)) {
+			puts("not allowed");
+			exit(0);
+		}
+		CHECK(pthread_create(&t, NULL, in_life, two) == 0);
+		pthread_join(t, &got);
+	}
+}
+
+KEEP static void at_last(void)
+{
+	burn(0.04);
+	sink++; /* no jump */
+}
+
+/* Burns, and waits to be told. */
+static void idle(void)
+{
+	burn(0.2);
+	at_last();
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+}
+
 KEEP static void as_child(void)
 {
 	burn(0.3);
@@ -153,6 +217,34 @@ static void family(bool executes)
 	}
 	burn(0.1);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* Two children, the second with the number of the first, which has executed
+ * another program by the end. */
+static void second_family(const char *other)
+{
+	int status;
+	pid_t first = fork(), pid = 0;
+
+	if (first == 0) {
+		execl(other, other, NULL);
+		_exit(1);
+	}
+	CHECK(waitpid(first, &status, 0) == first && status == 0);
+	for (int i = 0; pid != first; i++) {
+		CHECK(i < TRIES);
+		if (!ask_for(first)) {
+			puts("not allowed");
+			exit(0);
+		}
+		pid = fork();
+		if (pid == 0) {
+			if (getpid() == first)
+				as_child();
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	}
 }
 
 static void storm(void)
@@ -463,6 +555,7 @@ int main(int argc, char **argv)
 	    {"contexts", contexts}, {"altstack", altstack},
 	    {"redzone", red_zone},  {"leaps", leaps},
 	    {"nowhere", nowhere},   {"server", server},
+	    {"reuse", reuse},	    {"idle", idle},
 	};
 
 	self = argv[0];
@@ -481,6 +574,8 @@ int main(int argc, char **argv)
 		depth(atoi(arg));
 	if (strcmp(kind, "libraries") == 0)
 		libraries(arg);
+	if (strcmp(kind, "reusefork") == 0)
+		second_family(arg);
 	if (strcmp(kind, "fork") == 0)
 		family(false);
 	if (strcmp(kind, "forkexec") == 0)

@@ -30,8 +30,19 @@ static int maps(void *ctx, pid_t pid, struct modules *m, struct hark_err *err)
 	return 0;
 }
 
+static pid_t gone[MOST];
+static size_t n_gone;
+
+static void leave(void *ctx, pid_t pid, pid_t tid)
+{
+	(void)ctx;
+	ck_assert_int_eq(pid, 1);
+	ck_assert_uint_lt(n_gone, MOST);
+	gone[n_gone++] = tid;
+}
+
 static const struct session_samples want = {
-    .period_ns = 1000000, .put = put, .maps = maps};
+    .period_ns = 1000000, .put = put, .maps = maps, .gone = leave};
 static struct sampling *sampling;
 static size_t n_taken;
 
@@ -48,7 +59,7 @@ static void begin(void)
 	struct hark_err err;
 
 	open_world("pid1::f0:entry { trace(arg0); }");
-	n_got = n_taken = 0;
+	n_got = n_taken = n_gone = 0;
 	ck_assert_int_eq(sampling_new(&want, NULL, &sampling, &err), 0);
 }
 
@@ -58,12 +69,12 @@ static void end(void)
 	close_world();
 }
 
-/* Into the ring of the calling thread: frames from s->from on, each with its
- * number as its address. */
-static void write_part(const struct collect_sample *s, uint32_t n)
+/* Into the ring of the thread with that base: frames from s->from on, each with
+ * its number as its address. */
+static void write_as(uint64_t fs, uint32_t tid, const struct collect_sample *s,
+		     uint32_t n)
 {
-	struct collect_work *work =
-	    collect_work(collect_area(w.plan, (uint64_t)pthread_self()));
+	struct collect_work *work = collect_work(collect_area(w.plan, fs));
 	uint32_t len = (uint32_t)(sizeof *s + 8ul * n);
 	uint8_t *body = collect_reserve(work, len);
 	uint64_t *word = (uint64_t *)(void *)(body + sizeof *s);
@@ -75,11 +86,16 @@ static void write_part(const struct collect_sample *s, uint32_t n)
 				     .kind = COLLECT_SAMPLE,
 				     .time_ns = 5,
 				     .pid = 1,
-				     .tid = 2};
+				     .tid = tid};
 	memcpy(body, s, sizeof *s);
 	for (uint32_t i = 0; i < n; i++)
 		word[i] = 1000 + s->from + i;
 	collect_publish(work, r->size);
+}
+
+static void write_part(const struct collect_sample *s, uint32_t n)
+{
+	write_as((uint64_t)pthread_self(), 2, s, n);
 }
 
 static void drain(void)
@@ -158,6 +174,85 @@ START_TEST(nothing_comes_of_a_sample_that_was_given_up)
 }
 END_TEST
 
+static void pause_now(void)
+{
+	struct hark_err err;
+
+	ck_assert_int_eq(sampling_pause(sampling, w.b, &err), 0);
+}
+
+static uint32_t owner_of(uint64_t fs)
+{
+	return collect_area(w.plan, fs)->owner;
+}
+
+START_TEST(a_thread_is_gone_when_all_of_it_was_put)
+{
+	const uint64_t fs = (uint64_t)pthread_self();
+	struct collect_sample s = {.depth = 2, .n = 2};
+
+	begin();
+	s.owner = owner_of(fs);
+	write_part(&s, 2);
+	drain();
+	pause_now();
+	ck_assert_uint_eq(n_gone, 0);
+	write_part(&s, 2);
+	collect_thread_ends(w.plan, fs);
+	pause_now(); /* the last sample has not been taken */
+	ck_assert_uint_eq(n_gone, 0);
+	drain();
+	pause_now();
+	pause_now();
+	ck_assert_uint_eq(n_gone, 1);
+	ck_assert_int_eq(gone[0], 2);
+	ck_assert_uint_eq(n_got, 2);
+	end();
+}
+END_TEST
+
+START_TEST(another_owner_of_an_area_is_another_thread)
+{
+	const uint64_t fs = (uint64_t)pthread_self();
+	struct collect_sample s = {.depth = 2, .n = 2};
+
+	begin();
+	s.owner = owner_of(fs);
+	write_part(&s, 2);
+	collect_thread_ends(w.plan, fs);
+	ck_assert_uint_ne(owner_of(fs), s.owner);
+	s.owner = owner_of(fs);
+	write_part(&s, 2); /* with the same number */
+	drain();
+	pause_now();
+	ck_assert_uint_eq(n_gone, 1);
+	ck_assert_int_eq(gone[0], 2);
+	end();
+}
+END_TEST
+
+START_TEST(a_number_that_comes_elsewhere_is_another_thread)
+{
+	const uint64_t fs = (uint64_t)pthread_self(), next = fs + 64;
+	struct collect_sample s = {.depth = 2, .n = 2};
+
+	begin();
+	s.owner = owner_of(fs);
+	write_part(&s, 2);
+	drain();
+	s.owner = owner_of(next);
+	write_as(next, 3, &s, 2);
+	drain();
+	ck_assert_uint_eq(n_gone, 0);
+	s.owner = owner_of(next + 64);
+	write_as(next + 64, 2, &s, 2);
+	drain();
+	ck_assert_uint_eq(n_gone, 1);
+	ck_assert_int_eq(gone[0], 2);
+	end();
+}
+END_TEST
+
 START_TEST(what_cannot_be_a_sample_is_damage)
 {
 	static const struct collect_sample bad[] = {
@@ -189,6 +284,9 @@ Suite *probe_sampling_suite(void)
 	tcase_add_test(t, a_sample_in_one_part);
 	tcase_add_test(t, parts_are_put_together);
 	tcase_add_test(t, nothing_comes_of_a_sample_that_was_given_up);
+	tcase_add_test(t, a_thread_is_gone_when_all_of_it_was_put);
+	tcase_add_test(t, another_owner_of_an_area_is_another_thread);
+	tcase_add_test(t, a_number_that_comes_elsewhere_is_another_thread);
 	tcase_add_loop_test(t, what_cannot_be_a_sample_is_damage, 0, 8);
 	return s;
 }
