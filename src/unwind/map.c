@@ -101,6 +101,11 @@ void unwind_maps_init(struct unwind_maps *m, uint32_t max_depth)
 		m->map[i] = (struct map){.buffer = i};
 }
 
+uint32_t unwind_maps_depth(const struct unwind_maps *m)
+{
+	return m->max_depth;
+}
+
 void unwind_maps_forget(struct unwind_maps *m)
 {
 	for (uint32_t i = 0; i < UNWIND_MAPS; i++)

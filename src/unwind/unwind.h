@@ -96,6 +96,7 @@ struct unwind_maps;
 enum { UNWIND_MAPS = 4 };
 size_t unwind_maps_size(uint32_t max_depth);
 void unwind_maps_init(struct unwind_maps *m, uint32_t max_depth);
+uint32_t unwind_maps_depth(const struct unwind_maps *m);
 /* All is walked anew next time: a sample was not finished, or not stored. */
 void unwind_maps_forget(struct unwind_maps *m);
 
@@ -115,5 +116,41 @@ void unwind_sample(const struct unwind_space *s, struct unwind_maps *m,
 /* Frame i of the sample just taken of that map; 0 is the outermost. */
 struct unwind_frame unwind_at(const struct unwind_maps *m, uint32_t map,
 			      uint32_t i);
+
+/* -- To hold the one against the other -- */
+
+enum { UNWIND_SHOWN = 8 };
+/* Where a walk is not the sample. */
+struct unwind_check {
+	uint64_t hash;	/* unwind_mix() of the walk's frames, the innermost
+			 * first, then of .end */
+	uint32_t depth; /* of the walk */
+	uint32_t at;	/* the first frame that differs; 0 is the innermost */
+	uint8_t end;	/* enum unwind_end: of the walk */
+	bool differs;
+	/* The frame before that one, and what both have from there on, as
+	 * unwind_word() has it. */
+	uint64_t pc, sp;
+	uint64_t has[UNWIND_SHOWN], walked[UNWIND_SHOWN];
+};
+
+enum { UNWIND_HOW = 56 }; /* shift; the address is below */
+static inline uint64_t unwind_word(struct unwind_frame f)
+{
+	return (f.pc & (((uint64_t)1 << UNWIND_HOW) - 1)) | (uint64_t)f.how
+								<< UNWIND_HOW;
+}
+
+static inline uint64_t unwind_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+/* Walks once more, plainly, if s has no cache: is that the sample just taken
+ * of that map? */
+void unwind_check(const struct unwind_space *s, const struct unwind_maps *m,
+		  const struct unwind_sample *sample,
+		  const struct frame_cpu *cpu, struct unwind_check *out);
 
 #endif

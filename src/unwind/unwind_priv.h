@@ -53,6 +53,7 @@ UNWIND_INLINE uint64_t saved_at(uint64_t cfa, unsigned saved)
 
 /* -- The cache: a pc and its rule in one word, so nothing can be torn -- */
 
+/* ORDER unwind_cache */
 enum { CACHE_SLOTS = 1 << 14, CACHE_GENERATIONS = 1 << 12 };
 
 struct unwind_cache {
@@ -146,7 +147,9 @@ UNWIND_INLINE uint64_t unwind_find(struct unwind_work *w, uint64_t pc)
 	found =
 	    __atomic_load_n(&w->cache->slot[cache_slot(pc)], __ATOMIC_RELAXED) ^
 	    cache_tag(pc, w->s->generation);
-	return found >> RULE_BITS == 0 ? found : unwind_rule(w, pc);
+	/* An empty slot may look like one of a pc that is nearly 0; but 0 is
+	 * no rule. */
+	return found - 1 < (1u << RULE_BITS) - 1 ? found : unwind_rule(w, pc);
 }
 
 /* The CFA of a rule that counts from rbp; false: the step is odd. */

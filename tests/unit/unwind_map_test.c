@@ -17,6 +17,7 @@ enum {
 	ROWS = 256,
 	ROW = 16, /* bytes of code */
 	DEEP = UNWIND_SELF_DEEP,
+	CACHED_GENERATIONS = 1 << 12, /* ORDER unwind_cache */
 };
 
 #define BIAS	  0x7f0000000000ull
@@ -312,15 +313,11 @@ static void note_kinds(const struct unwind_sample *got)
 			met.kinds[rule_at(walked[i].pc - 1)->kind]++;
 }
 
-/* What was kept is what was there. */
-static void check_sample(uint32_t max_depth)
+static struct frame_cpu cpu_now(void)
 {
 	const struct level *top = &level[n_levels - 1];
 	struct frame_cpu cpu = {.known = (1u << FRAME_REGS) - 1,
 				.exact = any(2) == 0};
-	struct unwind_sample got;
-	enum unwind_end end;
-	uint32_t n;
 
 	cpu.reg[FRAME_RIP] = top->pc - cpu.exact;
 	cpu.reg[FRAME_RSP] = top->sp;
@@ -328,6 +325,28 @@ static void check_sample(uint32_t max_depth)
 	cpu.reg[FRAME_RBX] = top->rbx;
 	if (any(50) == 0)
 		cpu.known = 1u << FRAME_RSP | 1u << FRAME_RIP;
+	return cpu;
+}
+
+static struct unwind_check check_again(const struct frame_cpu *cpu,
+				       const struct unwind_sample *got)
+{
+	struct unwind_space plain = space;
+	struct unwind_check check;
+
+	plain.cache = NULL;
+	unwind_check(&plain, maps, got, cpu, &check);
+	return check;
+}
+
+/* What was kept is what was there. */
+static void check_sample(uint32_t max_depth)
+{
+	struct frame_cpu cpu = cpu_now();
+	struct unwind_sample got;
+	enum unwind_end end;
+	uint32_t n;
+
 	n = unwind_walk(&space, &cpu, walked, max_depth, &end);
 	unwind_sample(&space, maps, &cpu, &got);
 	ck_assert_msg(unwind_self_same(maps, &got, walked, n, end),
@@ -335,6 +354,7 @@ static void check_sample(uint32_t max_depth)
 		      met.samples, got.depth, got.end, n, end);
 	ck_assert_msg(unwind_self_kept(&last, &got, walked),
 		      "sample %ld: not what was kept", met.samples);
+	ck_assert(!check_again(&cpu, &got).differs);
 	note_kinds(&got);
 }
 
@@ -387,6 +407,101 @@ static void run_program(uint64_t from, long n, uint32_t max_depth)
 		check_sample(max_depth);
 	}
 }
+
+/* An empty slot of the cache is no rule, not even of a pc that is nearly 0, in
+ * a generation that is. */
+START_TEST(an_empty_slot_is_no_rule)
+{
+	static const uint64_t generations[] = {0, 1, CACHED_GENERATIONS,
+					       3 * CACHED_GENERATIONS};
+	struct unwind_space plain;
+	struct frame_cpu cpu;
+	enum unwind_end end, end_plain;
+	uint32_t n;
+
+	make_code();
+	begin_program();
+	mildness = UINT32_MAX;
+	call(any_pc());
+	call(any_pc());
+	cpu = cpu_now();
+	cpu.exact = false;
+	space.generation = generations[_i];
+	plain = space;
+	plain.cache = NULL;
+	for (uint64_t pc = 1; pc < 70000; pc++) {
+		poke(level[1].sp - 8, pc);
+		n = unwind_walk(&space, &cpu, walked, DEEP, &end);
+		ck_assert_uint_eq(
+		    n, unwind_walk(&plain, &cpu, walked, DEEP, &end_plain));
+		ck_assert_int_eq(end, end_plain);
+		ck_assert_uint_lt(n, 4);
+	}
+}
+END_TEST
+
+static uint64_t hash_of(uint32_t n, enum unwind_end end)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = unwind_mix(hash, unwind_word(walked[i]));
+	return unwind_mix(hash, end);
+}
+
+/* A sample that was right, and a walk of what has changed since. */
+static void damage_and_check(void)
+{
+	static struct unwind_frame before[DEEP];
+	struct frame_cpu cpu = cpu_now();
+	struct unwind_sample got;
+	struct unwind_check c;
+	enum unwind_end end;
+	uint32_t n, same = 0;
+
+	unwind_sample(&space, maps, &cpu, &got);
+	for (uint32_t i = 0; i < got.depth; i++)
+		before[i] = unwind_at(maps, got.map, got.depth - 1 - i);
+	poke(level[any(n_levels)].sp - 8, any_pc());
+	n = unwind_walk(&space, &cpu, walked, DEEP, &end);
+	while (same < n && same < got.depth &&
+	       before[same].pc == walked[same].pc &&
+	       before[same].how == walked[same].how)
+		same++;
+	c = check_again(&cpu, &got);
+	ck_assert_uint_eq(c.depth, n);
+	ck_assert_uint_eq(c.end, end);
+	ck_assert_uint_eq(c.hash, hash_of(n, end));
+	ck_assert(c.differs ==
+		  (same < n || same < got.depth || got.end != end));
+	if (!c.differs)
+		return;
+	met.samples++;
+	ck_assert_uint_eq(c.at, same);
+	ck_assert_uint_eq(c.walked[0],
+			  same < n ? unwind_word(walked[same]) : 0);
+	ck_assert_uint_eq(c.has[0],
+			  same < got.depth ? unwind_word(before[same]) : 0);
+	if (same > 0)
+		ck_assert_uint_eq(c.pc, before[same - 1].pc);
+}
+
+START_TEST(a_check_sees_each_difference)
+{
+	seed = 77;
+	space.scan = 256;
+	mildness = 400;
+	maps = unwind_self_maps(DEEP);
+	make_code();
+	for (int i = 0; i < 3000; i++) {
+		begin_program();
+		for (int k = 0; k < 40; k++)
+			change_program();
+		damage_and_check();
+	}
+	ck_assert_int_gt(met.samples, 1000);
+}
+END_TEST
 
 START_TEST(samples_are_walks)
 {
@@ -472,6 +587,8 @@ Suite *unwind_map_suite(void)
 
 	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, a_check_sees_each_difference);
+	tcase_add_loop_test(c, an_empty_slot_is_no_rule, 0, 4);
 	tcase_add_loop_test(c, samples_are_walks, 0, 4);
 	tcase_add_loop_test(c, samples_without_guesses_are_walks, 0, 2);
 	tcase_add_loop_test(c, samples_of_few_frames_are_walks, 0, 2);
