@@ -284,6 +284,8 @@ static void profile_json(struct json *j, const struct profile_facts *f)
 	json_number(j, "duration_ns", f->duration_ns);
 	json_number(j, "cpu_user_ns", f->cpu_user_ns);
 	json_number(j, "cpu_system_ns", f->cpu_system_ns);
+	json_number(j, "checked", f->checked);
+	json_number(j, "differ", f->differing);
 	json_object(j, "lost_by");
 	for (size_t i = 0; i < f->n_lost_by; i++)
 		json_number(j, f->lost_by[i].reason, f->lost_by[i].n);
@@ -389,6 +391,10 @@ static void print_profile(const struct profile *p)
 			 (unsigned long)f->lost_by[i].n);
 		print_escaped(label, f->lost_by[i].reason);
 	}
+	if (f->checked > 0)
+		printf("%-12s %lu samples, %lu differ from a plain walk\n",
+		       "checked", (unsigned long)f->checked,
+		       (unsigned long)f->differing);
 	for (size_t i = 0; i < p->n_notes; i++)
 		print_escaped("note", p->notes[i]);
 }

@@ -208,6 +208,14 @@ static void forget(void *ctx, pid_t pid, pid_t tid)
 	profile_thread_gone(job->writer, pid, tid);
 }
 
+static int tell_difference(void *ctx, const char *text, struct hark_err *err)
+{
+	struct job *job = ctx;
+
+	say_error("profile: %s", text);
+	return profile_note(job->writer, text, err);
+}
+
 static int rest(void *ctx, struct hark_err *err)
 {
 	struct job *job = ctx;
@@ -255,7 +263,7 @@ static void tell(const struct job *job, const struct collect_account *a,
 	uint64_t lost = a->executed - a->recorded,
 		 cpu = end->cpu_user_ns + end->cpu_system_ns;
 	double hz = (double)job->hz;
-	char more[96] = "";
+	char more[96] = "", checks[96] = "";
 
 	if (lost > 0)
 		fmt_text(more, sizeof more,
@@ -266,9 +274,13 @@ static void tell(const struct job *job, const struct collect_account *a,
 		hz = (double)a->executed * 1e9 / (double)c->cpu_ns;
 	else if (c->has_kernel && cpu > 0)
 		hz = (double)a->executed * 1e9 / (double)cpu;
-	say("profile: %lu samples of %zu thread%s (%.0f Hz)%s; %s",
+	if (end->is_checked)
+		fmt_text(
+		    checks, sizeof checks, "; %lu samples checked, %lu differ",
+		    (unsigned long)end->checked, (unsigned long)end->differing);
+	say("profile: %lu samples of %zu thread%s (%.0f Hz)%s%s; %s",
 	    (unsigned long)a->recorded, job->n_threads,
-	    job->n_threads == 1 ? "" : "s", hz, more,
+	    job->n_threads == 1 ? "" : "s", hz, more, checks,
 	    strcmp(job->path, "-") == 0 ? "standard output" : job->path);
 	if (c->no_events != 0)
 		say("profile: by timers of the threads, for the kernel gives "
@@ -316,6 +328,9 @@ static int run_session(struct job *job, struct session *s, int *status,
 	end.cpu_system_ns -= job->system_ns;
 	session_sampled(s, &account, &clock);
 	count_lost(job, &account);
+	end.is_checked = args_flag(job->args, "check");
+	end.checked = clock.checked;
+	end.differing = clock.differing;
 	*status = -1;
 	if (is_child && why == SESSION_ENDED)
 		*status = probe_wait_child(session_pid(s), NULL);
@@ -348,6 +363,8 @@ static int run(struct job *job, int *status)
 	    .put = put,
 	    .maps = put_maps,
 	    .gone = forget,
+	    .checks = args_flag(job->args, "check"),
+	    .differs = tell_difference,
 	    .pause = rest,
 	    .ctx = job,
 	};

@@ -297,6 +297,20 @@ void board_samples(const struct board *b, struct collect_account *out)
 	*out = sum;
 }
 
+void board_checks(const struct board *b, uint64_t *checked, uint64_t *differing)
+{
+	uint32_t n = board_areas(b);
+
+	*checked = *differing = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct collect_state *s =
+		    collect_state(board_area_at(b, board_reader_of(b, i, n)));
+
+		*checked += __atomic_load_n(&s->checked, __ATOMIC_RELAXED);
+		*differing += __atomic_load_n(&s->differing, __ATOMIC_RELAXED);
+	}
+}
+
 /* ORDER collect_reason */
 static const char *const reason_text[COLLECT_REASONS] = {
     [COLLECT_NO_AREA] = "hits of threads beyond the most that have room",

@@ -52,6 +52,7 @@ struct board_record {
 	int is_fault;	 /* of a clause: ERROR's arguments follow */
 	uint64_t fault[5];
 	int is_sample;		/* a struct collect_sample is in .entries */
+	int is_difference;	/* likewise */
 	const uint8_t *entries; /* struct probe_entry and its arguments, ... */
 	uint32_t len;
 };
@@ -89,6 +90,9 @@ int board_trunc(struct board *b, uint32_t aggregation, int64_t keep,
 void board_account(struct board *b, uint32_t site, struct collect_account *out);
 /* The same of samples. */
 void board_samples(const struct board *b, struct collect_account *out);
+/* Samples that were checked, and how many of them were not right. */
+void board_checks(const struct board *b, uint64_t *checked,
+		  uint64_t *differing);
 /* Hits that found no area, rows that found no room and so on: what else was
  * dropped, already in the accounts; one line for each reason that is not 0. */
 void board_explain(struct board *b, void (*line)(void *ctx, const char *text),

@@ -138,6 +138,8 @@ static bool is_sound(const struct board *b, const struct collect_record *r,
 		return false;
 	if (r->kind == COLLECT_SAMPLE)
 		return is_sample(r);
+	if (r->kind == COLLECT_DIFFERENCE)
+		return r->size == sizeof *r + sizeof(struct collect_difference);
 	return r->kind == COLLECT_RECORD ||
 	       (r->kind == COLLECT_FAULT && r->size == sizeof *r + 40);
 }
@@ -311,6 +313,7 @@ static void tell(uint32_t area, const struct collect_record *r,
 	    .area = area,
 	    .is_fault = r->kind == COLLECT_FAULT,
 	    .is_sample = r->kind == COLLECT_SAMPLE,
+	    .is_difference = r->kind == COLLECT_DIFFERENCE,
 	    .entries = (const uint8_t *)(r + 1),
 	    .len = r->size - (uint32_t)sizeof *r,
 	};

@@ -111,6 +111,8 @@ struct collect_state {
 	 * and that were since the last sample. */
 	uint32_t slow, pause, passed;
 	uint64_t ticks; /* of its clock, so far: collect_profile.c */
+	/* Of COLLECT_CHECKS. */
+	uint64_t checked, differing;
 };
 _Static_assert(sizeof(struct collect_state) <=
 		   sizeof((struct collect_area *)0)->collector,
@@ -144,6 +146,7 @@ enum collect_record_kind {
 	COLLECT_FAULT,
 	COLLECT_PAD, /* only .size and .kind are there */
 	COLLECT_SAMPLE,
+	COLLECT_DIFFERENCE,
 };
 
 struct collect_record {
@@ -166,10 +169,20 @@ struct collect_sample {
 	uint8_t end, zero[3];
 	uint32_t ticks; /* that it stands for */
 	uint32_t owner; /* as the area has it: another one, another thread */
-	/* addresses, with their enum unwind_how above COLLECT_HOW */
+	uint64_t check; /* .hash of the walk; 0: it was not made, or differs */
+			/* frames, as unwind_word() has them */
 };
-_Static_assert(sizeof(struct collect_sample) == 32, "layout");
-enum { COLLECT_HOW = 56 };
+_Static_assert(sizeof(struct collect_sample) == 40, "layout");
+
+/* Of a COLLECT_DIFFERENCE. */
+enum { COLLECT_WORDS = 32 };
+struct collect_difference {
+	struct unwind_check check;
+	uint32_t map, kept, depth, end; /* of the sample */
+	uint64_t pc, sp, rbp;		/* at its top */
+	uint64_t words[COLLECT_WORDS];	/* of the stack, at .check.sp */
+};
+_Static_assert(sizeof(struct collect_difference) % 8 == 0, "a record");
 
 /* Records of [tail, head) are whole, one behind the other; none goes over the
  * end of a chunk. hark moves tail with COLLECT_SWITCH, the thread with
@@ -423,7 +436,12 @@ void collect_sampled(const struct collect_plan *plan, struct collect_area *area,
 		     enum collect_fate fate);
 enum collect_fate collect_put_sample(struct collect_area *area,
 				     uint64_t time_ns,
-				     const struct unwind_sample *s);
+				     const struct unwind_sample *s,
+				     uint64_t check);
+/* A sample was checked; NULL: it is right. Of the first few that are not, hark
+ * gets to know more. */
+void collect_checked(struct collect_area *area, uint64_t time_ns,
+		     const struct collect_difference *d);
 /* A tick comes: is it let pass? And how long the sample took that was not, by
  * the stopwatch. */
 bool collect_passes(struct collect_area *area);

@@ -27,6 +27,7 @@ enum {
 	REST = 3, /* times as long as a sample took */
 	PAUSE_MOST = 100000,
 	CLOCK_OF_THREAD = 3,
+	TOLD = 8, /* differences, of an area */
 };
 
 /* -- Memory -- */
@@ -182,6 +183,7 @@ struct putting {
 	const struct unwind_maps *maps;
 	const struct unwind_sample *s;
 	uint64_t time_ns;
+	uint64_t check;
 	uint32_t kept, ticks;
 };
 
@@ -211,7 +213,8 @@ static uint8_t *reserve(const struct putting *p, uint32_t len, bool waits)
 	return to;
 }
 
-static void fill_head(const struct putting *p, uint8_t *body, uint32_t len)
+static void fill_head(const struct putting *p, uint8_t *body, uint32_t len,
+		      uint32_t kind)
 {
 	struct collect_record *r =
 	    (struct collect_record *)(void *)(body -
@@ -219,7 +222,7 @@ static void fill_head(const struct putting *p, uint8_t *body, uint32_t len)
 
 	*r = (struct collect_record){
 	    .size = (uint32_t)sizeof *r + len,
-	    .kind = COLLECT_SAMPLE,
+	    .kind = kind,
 	    .time_ns = p->time_ns,
 	    .tid = p->w->area->tid,
 	    .pid = p->w->area->pid,
@@ -235,7 +238,7 @@ static bool put_part(const struct putting *p, uint32_t from, uint32_t n)
 
 	if (body == NULL)
 		return false;
-	fill_head(p, body, len);
+	fill_head(p, body, len, COLLECT_SAMPLE);
 	*(struct collect_sample *)(void *)body = (struct collect_sample){
 	    .map = p->s->map,
 	    .kept = p->kept,
@@ -245,14 +248,11 @@ static bool put_part(const struct putting *p, uint32_t from, uint32_t n)
 	    .end = p->s->end,
 	    .ticks = p->ticks,
 	    .owner = p->w->area->owner,
+	    .check = p->check,
 	};
 	pc = (uint64_t *)(void *)(body + sizeof(struct collect_sample));
-	for (uint32_t i = 0; i < n; i++) {
-		struct unwind_frame f = unwind_at(p->maps, p->s->map, from + i);
-
-		pc[i] = (f.pc & ((1ull << COLLECT_HOW) - 1)) |
-			(uint64_t)f.how << COLLECT_HOW;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		pc[i] = unwind_word(unwind_at(p->maps, p->s->map, from + i));
 	collect_publish(p->w, (uint32_t)sizeof(struct collect_record) + len);
 	return true;
 }
@@ -273,13 +273,15 @@ static uint32_t kept_of(const struct collect_state *state,
 
 enum collect_fate collect_put_sample(struct collect_area *area,
 				     uint64_t time_ns,
-				     const struct unwind_sample *s)
+				     const struct unwind_sample *s,
+				     uint64_t check)
 {
 	struct collect_state *state = collect_state(area);
 	struct putting p = {.w = collect_work(area),
 			    .maps = collect_maps(area),
 			    .s = s,
 			    .time_ns = time_ns,
+			    .check = check,
 			    .ticks = 1 + state->passed,
 			    .kept = kept_of(state, s)};
 	uint32_t from = p.kept, n;
@@ -295,4 +297,26 @@ enum collect_fate collect_put_sample(struct collect_area *area,
 	state->depth[s->map] = s->depth;
 	state->passed = 0;
 	return FATE_RECORDED;
+}
+
+void collect_checked(struct collect_area *area, uint64_t time_ns,
+		     const struct collect_difference *d)
+{
+	struct collect_state *state = collect_state(area);
+	const struct putting p = {.w = collect_work(area), .time_ns = time_ns};
+	uint8_t *body;
+
+	collect_add(&state->checked, 1);
+	if (d == NULL)
+		return;
+	collect_add(&state->differing, 1);
+	if (state->differing > TOLD)
+		return;
+	body = reserve(&p, sizeof *d, false);
+	if (body == NULL)
+		return;
+	fill_head(&p, body, sizeof *d, COLLECT_DIFFERENCE);
+	*(struct collect_difference *)(void *)body = *d;
+	collect_publish(p.w,
+			(uint32_t)(sizeof(struct collect_record) + sizeof *d));
 }

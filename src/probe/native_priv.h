@@ -163,6 +163,22 @@ struct native_go {
 };
 struct native_go native_caught(struct sig_frame *frame);
 
+/* -- native_check.c -- */
+
+struct unwind_space;
+struct unwind_maps;
+struct unwind_sample;
+struct frame_cpu;
+struct native_check {
+	const struct unwind_space *space; /* with or without a cache */
+	const struct unwind_maps *maps;
+	const struct unwind_sample *sample;
+	const struct frame_cpu *cpu;
+};
+/* All signals are blocked. The .hash of the walk; 0: it differs. */
+uint64_t native_check(struct native_thread *t, struct collect_area *area,
+		      uint64_t time_ns, const struct native_check *c);
+
 /* -- native_tick.c -- */
 
 /* The program's own. */

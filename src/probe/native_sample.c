@@ -26,6 +26,7 @@ static void set_cpu(const uint64_t gpr[16], uint64_t pc, struct frame_cpu *out)
 
 struct walk {
 	const struct collect_plan *plan;
+	const struct collect_index *index; /* another one may come meanwhile */
 	struct collect_area *area;
 	struct unwind_maps *maps;
 	const struct frame_cpu *cpu;
@@ -34,19 +35,24 @@ struct walk {
 	struct unwind_sample out;
 };
 
+static struct unwind_space space_of(const struct collect_plan *plan,
+				    const struct collect_index *index)
+{
+	return (struct unwind_space){
+	    .code = collect_at(plan, index->frames.offset),
+	    .n_code = index->frames.n,
+	    .base = (const uint8_t *)plan,
+	    .generation = index->generation,
+	    .cache = collect_cache(plan),
+	    .scan = plan->scan,
+	};
+}
+
 /* Both signals are open in here alone: one that waits already comes at once. */
 static void walk(void *ctx)
 {
 	struct walk *w = ctx;
-	const struct collect_index *index = native_index(w->plan);
-	const struct unwind_space space = {
-	    .code = collect_at(w->plan, index->frames.offset),
-	    .n_code = index->frames.n,
-	    .base = (const uint8_t *)w->plan,
-	    .generation = index->generation,
-	    .cache = collect_cache(w->plan),
-	    .scan = w->plan->scan,
-	};
+	const struct unwind_space space = space_of(w->plan, w->index);
 
 	native_set_mask(SIG_ALL & ~(SIG_BIT(SIG_SEGV) | SIG_BIT(SIG_BUS)));
 	if (!w->asks) {
@@ -71,6 +77,22 @@ static bool guarded(struct native_thread *t, struct walk *w)
 	return native_guarded(walk, w, &t->guard);
 }
 
+/* What a walk by nothing but the rules gives; 0: something else, or none. */
+static uint64_t check(struct native_thread *t, const struct walk *w)
+{
+	const struct unwind_space space = space_of(w->plan, w->index);
+	const struct native_check c = {
+	    .space = &space,
+	    .maps = w->maps,
+	    .sample = &w->out,
+	    .cpu = w->cpu,
+	};
+
+	return w->plan->flags & COLLECT_CHECKS
+		   ? native_check(t, w->area, w->time_ns, &c)
+		   : 0;
+}
+
 static enum collect_fate sample(struct collect_area *area,
 				const struct frame_cpu *cpu)
 {
@@ -78,12 +100,13 @@ static enum collect_fate sample(struct collect_area *area,
 	struct walk w = {.plan = native_plan(), .area = area, .cpu = cpu};
 	enum collect_fate fate;
 
+	w.index = native_index(w.plan);
 	w.maps = collect_maps(area);
 	if (!guarded(t, &w)) {
 		collect_forget_sample(area);
 		return FATE_FAULTED;
 	}
-	fate = collect_put_sample(area, w.time_ns, &w.out);
+	fate = collect_put_sample(area, w.time_ns, &w.out, check(t, &w));
 	if (!w.asks)
 		collect_took(area, collect_stopwatch(area) - w.began);
 	return fate;

@@ -1,6 +1,7 @@
 /* probe/sampling.c - samples put together, and what was mapped then. */
 #include "probe/sampling.h"
 
+#include "base/fmt.h"
 #include "outside/proc.h"
 #include "probe/collect_priv.h"
 
@@ -22,6 +23,14 @@ struct partial {
 	struct session_frame *frames; /* owned; from .kept on */
 	size_t room;
 	uint32_t kept, depth, n;
+	struct whole *whole; /* owned: UNWIND_MAPS of them; NULL: not checked */
+};
+
+/* Of a stack: all that was put together, if that is checked. */
+struct whole {
+	struct session_frame *frames; /* owned; outermost first */
+	size_t room;
+	uint32_t n;
 };
 
 struct sampling {
@@ -31,7 +40,8 @@ struct sampling {
 	size_t n_known;
 	struct partial *partial; /* owned: by area */
 	size_t n_partial;
-	int64_t looked_ns; /* when modules were looked at for an address */
+	int64_t looked_ns;  /* when modules were looked at for an address */
+	uint64_t differing; /* stacks that were put together wrong */
 };
 
 static int no_memory(struct hark_err *err)
@@ -52,17 +62,32 @@ int sampling_new(const struct session_samples *p, struct image *image,
 	return 0;
 }
 
+static void drop_whole(struct partial *p)
+{
+	for (unsigned i = 0; p->whole != NULL && i < UNWIND_MAPS; i++)
+		free(p->whole[i].frames);
+	free(p->whole);
+	p->whole = NULL;
+}
+
 void sampling_free(struct sampling *s)
 {
 	if (s == NULL)
 		return;
 	for (size_t i = 0; i < s->n_known; i++)
 		modules_free(s->known[i].modules);
-	for (size_t i = 0; i < s->n_partial; i++)
+	for (size_t i = 0; i < s->n_partial; i++) {
 		free(s->partial[i].frames);
+		drop_whole(&s->partial[i]);
+	}
 	free(s->known);
 	free(s->partial);
 	free(s);
+}
+
+uint64_t sampling_differing(const struct sampling *s)
+{
+	return s->differing;
 }
 
 /* -- What is mapped -- */
@@ -184,6 +209,7 @@ static int change_owner(struct sampling *s, struct partial *p,
 	p->pid = (pid_t)r->pid;
 	p->tid = (pid_t)r->tid;
 	p->n = p->kept = p->depth = 0;
+	drop_whole(p);
 	return renew_process(s, p->pid, err);
 }
 
@@ -215,18 +241,19 @@ static struct partial *partial_of(struct sampling *s, uint32_t area)
 	return &s->partial[area];
 }
 
-static int make_room(struct partial *p, size_t n, struct hark_err *err)
+static int make_room(struct session_frame **frames, size_t *room, size_t n,
+		     struct hark_err *err)
 {
 	struct session_frame *more;
 
-	if (n <= p->room)
+	if (n <= *room)
 		return 0;
 	n += n / 2 + 64;
-	more = reallocarray(p->frames, n, sizeof *more);
+	more = reallocarray(*frames, n, sizeof *more);
 	if (more == NULL)
 		return no_memory(err);
-	p->frames = more;
-	p->room = n;
+	*frames = more;
+	*room = n;
 	return 0;
 }
 
@@ -237,11 +264,11 @@ static void add_frames(struct partial *p, const struct collect_sample *s)
 	const uint64_t *word = (const uint64_t *)(const void *)(s + 1);
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint8_t how = (uint8_t)(word[i] >> COLLECT_HOW);
+		uint8_t how = (uint8_t)(word[i] >> UNWIND_HOW);
 		bool is_top = s->from + i + 1 == s->depth;
 
 		p->frames[p->n++] = (struct session_frame){
-		    .pc = word[i] & ((1ull << COLLECT_HOW) - 1),
+		    .pc = word[i] & ((1ull << UNWIND_HOW) - 1),
 		    .how = how < UNWIND_HOWS ? how : UNWIND_SCAN,
 		    .is_return = !is_top && how != UNWIND_SIGNAL,
 		};
@@ -268,8 +295,96 @@ static void look_for(struct sampling *s, pid_t pid, const struct partial *p,
 	sampling_maps(s, pid, false, &ignored); /* it may be gone */
 }
 
+/* -- Checks -- */
+
+static int tell(const struct sampling *s, const char *text,
+		struct hark_err *err)
+{
+	return s->p->differs != NULL ? s->p->differs(s->p->ctx, text, err) : 0;
+}
+
+/* As unwind_check() has it. */
+static uint64_t hash_of(const struct session_frame *frames, uint32_t n,
+			uint8_t end)
+{
+	uint64_t hash = 0;
+
+	while (n-- > 0)
+		hash = unwind_mix(hash, unwind_word((struct unwind_frame){
+					    frames[n].pc, frames[n].how}));
+	return unwind_mix(hash, end);
+}
+
+/* The stack that comes of it: is it what the thread has walked? */
+static int check_whole(struct sampling *s, const struct board_record *r,
+		       const struct collect_sample *in, struct partial *p,
+		       struct hark_err *err)
+{
+	struct whole *w;
+	bool is_right;
+	char text[128];
+
+	if (p->whole == NULL)
+		p->whole = calloc(UNWIND_MAPS, sizeof *p->whole);
+	if (p->whole == NULL)
+		return no_memory(err);
+	w = &p->whole[in->map];
+	if (make_room(&w->frames, &w->room, in->depth, err) < 0)
+		return -1;
+	if (w->frames == NULL || p->frames == NULL)
+		return 0; /* there are none */
+	memcpy(w->frames + in->kept, p->frames, p->n * sizeof *p->frames);
+	is_right = in->kept <= w->n &&
+		   (in->check == 0 ||
+		    hash_of(w->frames, in->depth, in->end) == in->check);
+	w->n = in->depth;
+	if (is_right)
+		return 0;
+	s->differing++;
+	fmt_text(text, sizeof text,
+		 "thread %u: a stack of %u frames, %u of them kept, was put "
+		 "together wrong",
+		 r->tid, in->depth, in->kept);
+	return tell(s, text, err);
+}
+
+static size_t add_words(char *text, size_t at, size_t size, const char *name,
+			const uint64_t *words, size_t n)
+{
+	at += fmt_text(text + at, size - at, "; %s", name);
+	for (size_t i = 0; i < n && at < size; i++)
+		at += fmt_text(text + at, size - at, " %lx",
+			       (unsigned long)words[i]);
+	return at < size ? at : size;
+}
+
+static int tell_difference(const struct sampling *s,
+			   const struct board_record *r, struct hark_err *err)
+{
+	struct collect_difference d;
+	char text[1600];
+	size_t at;
+
+	memcpy(&d, r->entries, sizeof d);
+	at = fmt_text(
+	    text, sizeof text,
+	    "thread %u: frame %u: pc %lx, sp %lx, rbp %lx; the map has %u "
+	    "frames (end %u), %u kept, a walk %u (end %u); before it pc %lx, "
+	    "sp %lx",
+	    r->tid, d.check.at, (unsigned long)d.pc, (unsigned long)d.sp,
+	    (unsigned long)d.rbp, d.depth, d.end, d.kept, d.check.depth,
+	    d.check.end, (unsigned long)d.check.pc, (unsigned long)d.check.sp);
+	at = add_words(text, at, sizeof text, "map", d.check.has, UNWIND_SHOWN);
+	at = add_words(text, at, sizeof text, "walk", d.check.walked,
+		       UNWIND_SHOWN);
+	add_words(text, at, sizeof text, "stack", d.words, COLLECT_WORDS);
+	return tell(s, text, err);
+}
+
+/* -- All together -- */
+
 static int hand_out(struct sampling *s, const struct board_record *r,
-		    const struct collect_sample *in, const struct partial *p,
+		    const struct collect_sample *in, struct partial *p,
 		    struct hark_err *err)
 {
 	const struct session_sample sample = {
@@ -288,6 +403,8 @@ static int hand_out(struct sampling *s, const struct board_record *r,
 	    inherit_maps(s, sample.pid, err) < 0)
 		return -1;
 	look_for(s, sample.pid, p, (int64_t)r->time_ns);
+	if (s->p->checks && check_whole(s, r, in, p, err) < 0)
+		return -1;
 	return s->p->put(s->p->ctx, &sample, err);
 }
 
@@ -300,6 +417,8 @@ int sampling_record(struct sampling *s, const struct board_record *r,
 	    (const struct collect_sample *)(const void *)r->entries;
 	struct partial *p = partial_of(s, r->area);
 
+	if (r->is_difference)
+		return tell_difference(s, r, err);
 	if (p == NULL)
 		return no_memory(err);
 	if (in->owner != p->owner && change_owner(s, p, r, in->owner, err) < 0)
@@ -312,7 +431,7 @@ int sampling_record(struct sampling *s, const struct board_record *r,
 		   in->from != p->kept + p->n) {
 		return 0;
 	}
-	if (make_room(p, p->n + in->n, err) < 0)
+	if (make_room(&p->frames, &p->room, p->n + in->n, err) < 0)
 		return -1;
 	add_frames(p, in);
 	return p->kept + p->n == p->depth ? hand_out(s, r, in, p, err) : 0;

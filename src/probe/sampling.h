@@ -17,6 +17,9 @@ int sampling_new(const struct session_samples *p, struct image *image,
 		 struct sampling **out, struct hark_err *err);
 void sampling_free(struct sampling *s);
 
+/* Of those that are checked: stacks that were put together wrong. */
+uint64_t sampling_differing(const struct sampling *s);
+
 /* What is mapped in a process from now on: it has begun, or another program
  * has; or it may have changed. */
 int sampling_maps(struct sampling *s, pid_t pid, bool is_new,

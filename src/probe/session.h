@@ -48,6 +48,7 @@ struct session_sample {
 struct session_samples {
 	uint64_t period_ns;
 	uint32_t scan; /* as struct unwind_space has it */
+	bool checks;   /* each is walked twice: native_check.c */
 	int (*put)(void *ctx, const struct session_sample *s,
 		   struct hark_err *err);
 	/* What is mapped in a process, from now on. */
@@ -56,6 +57,8 @@ struct session_samples {
 	/* A thread has ended, and this was all of it: its number may come
 	 * again as another one. */
 	void (*gone)(void *ctx, pid_t pid, pid_t tid);
+	/* A sample is not what a walk gives: one line for a person. */
+	int (*differs)(void *ctx, const char *text, struct hark_err *err);
 	/* What has come for now has been put. */
 	int (*pause)(void *ctx, struct hark_err *err);
 	void *ctx;
@@ -66,6 +69,7 @@ struct session_clock {
 	uint64_t cpu_ns; /* that it has counted, in the kernel, too; 0: it does
 			  * not tell */
 	int no_events;	 /* errno: it is a timer of each thread instead */
+	uint64_t checked, differing; /* samples */
 };
 
 /* All borrowed. */

@@ -82,8 +82,12 @@ void session_accounts(const struct session *s,
 void session_sampled(const struct session *s, struct collect_account *out,
 		     struct session_clock *clock)
 {
+	uint64_t differing;
+
 	board_samples(s->board, out);
 	ticking_clock(s->ticking, clock);
+	board_checks(s->board, &clock->checked, &differing);
+	clock->differing = differing + sampling_differing(s->sampling);
 }
 
 struct explain {

@@ -75,7 +75,8 @@ static int make_clock(struct session *s, const struct draft *p,
 	plan->flags |= ticking_flags(s->ticking);
 	plan->period_ns = period_ns;
 	if (s->p.samples != NULL) {
-		plan->flags |= COLLECT_SAMPLES;
+		plan->flags |= COLLECT_SAMPLES |
+			       (s->p.samples->checks ? COLLECT_CHECKS : 0);
 		plan->scan = s->p.samples->scan;
 	}
 	return 0;

@@ -86,7 +86,7 @@ static int take(void *ctx, const struct board_record *r, struct hark_err *err)
 {
 	struct session *s = ctx;
 
-	if (!r->is_sample)
+	if (!r->is_sample && !r->is_difference)
 		return output_record(s->output, r, err);
 	return s->sampling != NULL ? sampling_record(s->sampling, r, err) : 0;
 }

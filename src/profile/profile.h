@@ -74,6 +74,9 @@ int profile_put(struct profile_writer *w, const struct profile_sample *s,
 		struct hark_err *err);
 /* Samples that there are no more words about. */
 void profile_lost(struct profile_writer *w, const char *reason, uint64_t n);
+/* Something that a person should know. */
+int profile_note(struct profile_writer *w, const char *text,
+		 struct hark_err *err);
 /* What was gathered gets into the file: now; or if a second has passed, which
  * is to be asked when no sample comes, too. */
 int profile_flush(struct profile_writer *w, struct hark_err *err);
@@ -84,6 +87,9 @@ struct profile_ending {
 	uint64_t cpu_user_ns, cpu_system_ns; /* of the program; 0: not known */
 	bool has_status;
 	int status; /* as of wait() */
+	/* Samples that were held against a plain walk, if any were to be. */
+	bool is_checked;
+	uint64_t checked, differing;
 };
 int profile_finish(struct profile_writer *w, const struct profile_ending *e,
 		   struct hark_err *err);

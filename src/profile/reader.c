@@ -107,6 +107,8 @@ static void take_line(struct reader *r, const char *key, const char *value)
 	    {"threads", &f->threads},
 	    {"cpu_user_ns", &f->cpu_user_ns},
 	    {"lost", &f->lost},
+	    {"checked", &f->checked},
+	    {"differ", &f->differing},
 	    {"cpu_system_ns", &f->cpu_system_ns},
 	};
 

@@ -42,8 +42,9 @@ struct profile_facts {
 	uint64_t duration_ns; /* if it was cut off: to the last sample */
 	uint64_t cpu_user_ns, cpu_system_ns; /* 0: not known */
 	uint64_t samples, weight, threads, processes, lost;
-	uint64_t bytes, chunks; /* of the file, as far as it is whole */
-	int exit, signal;	/* -1: not known */
+	uint64_t checked, differing; /* of the samples; 0: none was checked */
+	uint64_t bytes, chunks;	     /* of the file, as far as it is whole */
+	int exit, signal;	     /* -1: not known */
 	bool is_complete;
 	const struct profile_lost_by *lost_by;
 	size_t n_lost_by;

@@ -757,6 +757,15 @@ void profile_lost(struct profile_writer *w, const char *reason, uint64_t n)
 	r->n += n;
 }
 
+int profile_note(struct profile_writer *w, const char *text,
+		 struct hark_err *err)
+{
+	struct file_text t = {0};
+
+	file_text_add(&t, "note", text);
+	return put_text(w, WIRE_CHUNK_NOTE, 0, &t, err);
+}
+
 /* -- Life -- */
 
 int profile_create(const struct profile_plan *p, struct profile_writer **out,
@@ -805,6 +814,10 @@ int profile_finish(struct profile_writer *w, const struct profile_ending *e,
 		file_text_number(&t, "cpu_user_ns", (int64_t)e->cpu_user_ns);
 		file_text_number(&t, "cpu_system_ns",
 				 (int64_t)e->cpu_system_ns);
+	}
+	if (e->is_checked) {
+		file_text_number(&t, "checked", (int64_t)e->checked);
+		file_text_number(&t, "differ", (int64_t)e->differing);
 	}
 	add_lost(w, &t);
 	return put_text(w, WIRE_CHUNK_END, 0, &t, err);

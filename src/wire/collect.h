@@ -153,6 +153,7 @@ enum {
 	COLLECT_TICKS = 8,   /* a clock interrupts threads: native_tick.c */
 	COLLECT_TIMERS = 16, /* which is a timer of their own: native_timer.c */
 	COLLECT_SAMPLES = 32, /* so that their stacks are recorded */
+	COLLECT_CHECKS = 64,  /* each sample is walked twice: native_check.c */
 };
 
 /* -- What leaving needs -- */

@@ -41,15 +41,31 @@ static void leave(void *ctx, pid_t pid, pid_t tid)
 	gone[n_gone++] = tid;
 }
 
-static const struct session_samples want = {
-    .period_ns = 1000000, .put = put, .maps = maps, .gone = leave};
+static char said[2048];
+static size_t n_said;
+
+static int differs(void *ctx, const char *text, struct hark_err *err)
+{
+	(void)ctx;
+	(void)err;
+	ck_assert_uint_lt(strlen(text), sizeof said);
+	strcpy(said, text);
+	n_said++;
+	return 0;
+}
+
+static struct session_samples want = {.period_ns = 1000000,
+				      .put = put,
+				      .maps = maps,
+				      .gone = leave,
+				      .differs = differs};
 static struct sampling *sampling;
 static size_t n_taken;
 
 static int take(void *ctx, const struct board_record *r, struct hark_err *err)
 {
 	(void)ctx;
-	ck_assert_int_eq(r->is_sample, 1);
+	ck_assert_int_eq(r->is_sample + r->is_difference, 1);
 	n_taken++;
 	return sampling_record(sampling, r, err);
 }
@@ -59,7 +75,7 @@ static void begin(void)
 	struct hark_err err;
 
 	open_world("pid1::f0:entry { trace(arg0); }");
-	n_got = n_taken = n_gone = 0;
+	n_got = n_taken = n_gone = n_said = 0;
 	ck_assert_int_eq(sampling_new(&want, NULL, &sampling, &err), 0);
 }
 
@@ -253,6 +269,74 @@ START_TEST(a_number_that_comes_elsewhere_is_another_thread)
 }
 END_TEST
 
+/* Of frames as write_part() makes them. */
+static uint64_t hash_of(uint32_t n, uint8_t end_of_it)
+{
+	uint64_t hash = 0;
+
+	while (n-- > 0)
+		hash = unwind_mix(hash, 1000 + n);
+	return unwind_mix(hash, end_of_it);
+}
+
+START_TEST(a_stack_that_is_put_together_is_checked)
+{
+	struct collect_sample s = {.depth = 4, .n = 4, .check = hash_of(4, 0)};
+
+	want.checks = true;
+	begin();
+	write_part(&s, 4);
+	s.kept = s.from = 3;
+	s.depth = 6;
+	s.n = 3;
+	s.check = hash_of(6, 0);
+	write_part(&s, 3);
+	drain();
+	ck_assert_uint_eq(n_said, 0);
+	s.check = hash_of(7, 0); /* the walk has seen one more */
+	write_part(&s, 3);
+	drain();
+	ck_assert_uint_eq(n_said, 1);
+	s.end = UNWIND_LOST;
+	s.check = hash_of(6, 0); /* another end */
+	write_part(&s, 3);
+	drain();
+	ck_assert_uint_eq(n_said, 2);
+	s = (struct collect_sample){
+	    .map = 1, .kept = 2, .depth = 3, .from = 2, .n = 1};
+	write_part(&s, 1); /* of what was never there */
+	drain();
+	ck_assert_uint_eq(n_said, 3);
+	ck_assert_uint_eq(sampling_differing(sampling), 3);
+	ck_assert_uint_eq(n_got, 5);
+	end();
+}
+END_TEST
+
+START_TEST(a_difference_is_told_and_counted)
+{
+	struct collect_difference d = {.depth = 9, .pc = 0x1234, .sp = 0x5678};
+	struct collect_area *area;
+	uint64_t checked, differing;
+
+	begin();
+	area = collect_area(w.plan, (uint64_t)pthread_self());
+	d.check.at = 7;
+	d.check.walked[0] = 0xabcd;
+	collect_checked(area, 5, NULL);
+	for (int i = 0; i < 20; i++)
+		collect_checked(area, 5, &d);
+	drain();
+	ck_assert_uint_eq(n_said, 8); /* the first few */
+	ck_assert_ptr_nonnull(strstr(said, "frame 7: pc 1234, sp 5678"));
+	ck_assert_ptr_nonnull(strstr(said, "walk abcd"));
+	board_checks(w.b, &checked, &differing);
+	ck_assert_uint_eq(checked, 21);
+	ck_assert_uint_eq(differing, 20);
+	end();
+}
+END_TEST
+
 START_TEST(what_cannot_be_a_sample_is_damage)
 {
 	static const struct collect_sample bad[] = {
@@ -284,6 +368,8 @@ Suite *probe_sampling_suite(void)
 	tcase_add_test(t, a_sample_in_one_part);
 	tcase_add_test(t, parts_are_put_together);
 	tcase_add_test(t, nothing_comes_of_a_sample_that_was_given_up);
+	tcase_add_test(t, a_stack_that_is_put_together_is_checked);
+	tcase_add_test(t, a_difference_is_told_and_counted);
 	tcase_add_test(t, a_thread_is_gone_when_all_of_it_was_put);
 	tcase_add_test(t, another_owner_of_an_area_is_another_thread);
 	tcase_add_test(t, a_number_that_comes_elsewhere_is_another_thread);
