@@ -5,9 +5,9 @@
  *
  * Ten thousand times a second of CPU time each thread is interrupted, in
  * unwind_work.cc; the sample is taken with a map, then walked, and every
- * sixteenth time walked by libunwind, too, with libgcc as arbiter. What memory
- *does not have is survived by way of SIGSEGV. Prints what it has seen; exit
- *status 1 if any sample was wrong. */
+ * sixteenth time (UNWIND_ORACLE: every so many times) walked by libunwind, too,
+ * with libgcc as arbiter. What memory does not have is survived by way of
+ * SIGSEGV. Prints what it has seen; exit status 1 if any sample was wrong. */
 #include "unwind_self.h"
 
 #include <dlfcn.h>
@@ -47,7 +47,7 @@ struct thread {
 static struct unwind_space space;
 static _Thread_local struct thread *mine;
 static volatile int done;
-static long wanted, taken;
+static long wanted, taken, oracle = ORACLE;
 /* libunwind has a function of the same name. */
 static int (*glibc_backtrace)(void **out, int n);
 
@@ -88,24 +88,56 @@ static bool is_in(const struct thread *t, const char *name)
 	       d.dli_sname != NULL && strcmp(d.dli_sname, name) == 0;
 }
 
+/* Where libunwind has gone another way: at frame .at, from the stack at .sp. */
+struct theirs {
+	uint32_t at;
+	unw_word_t pc, sp;
+};
+
 /* Does libunwind see the same frames? */
-static bool is_theirs(const struct thread *t, ucontext_t *u, uint32_t n)
+static bool is_theirs(const struct thread *t, ucontext_t *u, uint32_t n,
+		      struct theirs *out)
 {
 	unw_cursor_t c;
-	unw_word_t pc;
 	uint32_t i = 0;
 
+	*out = (struct theirs){0};
 	if (unw_init_local2(&c, u, UNW_INIT_SIGNAL_FRAME) < 0)
 		return false;
 	do {
-		unw_get_reg(&c, UNW_REG_IP, &pc);
-		if (pc == 0)
+		out->at = i;
+		unw_get_reg(&c, UNW_REG_IP, &out->pc);
+		if (out->pc == 0)
 			break;
-		if (i >= n || pc != t->walked[i].pc)
+		if (i >= n || out->pc != t->walked[i].pc)
 			return false;
+		unw_get_reg(&c, UNW_REG_SP, &out->sp);
 		i++;
 	} while (unw_step(&c) > 0);
 	return i == n;
+}
+
+/* What either says, and the words that it was read from. */
+static void tell_parting(const struct thread *t, const struct theirs *w,
+			 uint32_t n)
+{
+	enum { WORDS = 24 };
+	const uint64_t *at = (const uint64_t *)(uintptr_t)w->sp;
+	char text[1024];
+	size_t len = (size_t)snprintf(
+	    text, sizeof text,
+	    "# frame %u of %u: ours %#lx, theirs %#lx, before it %#lx; the "
+	    "stack at %#lx:",
+	    w->at, n, w->at < n ? (unsigned long)t->walked[w->at].pc : 0,
+	    (unsigned long)w->pc,
+	    w->at > 0 ? (unsigned long)t->walked[w->at - 1].pc : 0,
+	    (unsigned long)w->sp);
+
+	for (int i = 0; at != NULL && i < WORDS && len < sizeof text; i++)
+		len += (size_t)snprintf(text + len, sizeof text - len, " %lx",
+					(unsigned long)at[i]);
+	text[len < sizeof text ? len : sizeof text - 1] = '\n';
+	(void)!write(2, text, len < sizeof text ? len + 1 : sizeof text);
 }
 
 /* Does libgcc, through the C library? Its innermost frames are ours here. */
@@ -126,15 +158,19 @@ static bool is_backtrace(const struct thread *t, uint32_t n)
  * decides. */
 static void ask_oracle(struct thread *t, ucontext_t *u, uint32_t n)
 {
+	struct theirs theirs;
+
 	t->asked++;
-	if (is_theirs(t, u, n))
+	if (is_theirs(t, u, n, &theirs))
 		return;
 	if (is_backtrace(t, n)) {
 		t->alone++;
+		tell(t, "libunwind is alone");
 	} else {
 		t->not_theirs++;
 		tell(t, "not as libunwind, nor as libgcc");
 	}
+	tell_parting(t, &theirs, n);
 }
 
 static void check_sample(struct thread *t, ucontext_t *u)
@@ -158,7 +194,7 @@ static void check_sample(struct thread *t, ucontext_t *u)
 		tell(t, "not as walked");
 	}
 	/* Where registers are exchanged it is libunwind that goes astray. */
-	if (t->samples % ORACLE == 0 && end == UNWIND_OUTERMOST &&
+	if (t->samples % oracle == 0 && end == UNWIND_OUTERMOST &&
 	    !is_in(t, "swapcontext") && !is_in(t, "__longjmp"))
 		ask_oracle(t, u, n);
 }
@@ -266,6 +302,8 @@ int main(int argc, char **argv)
 		return 125;
 	wanted = strtol(argv[1], NULL, 10);
 	n = (int)strtol(argv[2], NULL, 10);
+	if (getenv("UNWIND_ORACLE") != NULL)
+		oracle = strtol(getenv("UNWIND_ORACLE"), NULL, 10);
 	t = calloc((size_t)n, sizeof *t);
 	*(void **)&glibc_backtrace =
 	    dlsym(dlopen("libc.so.6", RTLD_NOW), "backtrace");
