@@ -45,6 +45,10 @@ struct entry {
 #define ENTRY_EXACT ((uint64_t)1 << 60)
 enum { ENTRY_HOW = 61, ENTRY_SAVED = 56 }; /* shifts, of 2 and 4 bits */
 enum { STRIDE = 8 };			   /* entries, of a search */
+/* Little is less than one frame in LITTLE. After VAIN such samples in a row,
+ * of VAIN only the last two are more than a bare walk: one to be followed, one
+ * that tries to. */
+enum { LITTLE = 8, VAIN = 8 };
 /* What two frames must have in common to be the same. */
 #define ENTRY_SAME (ENTRY_SP | ENTRY_EXACT | (uint64_t)3 << ENTRY_HOW)
 
@@ -62,7 +66,8 @@ struct map {
 	uint32_t buffer, first, n, n_spans;
 	uint32_t fresh, fresh_before; /* frames of the last two samples that
 				       * were new */
-	uint32_t zero;
+	uint16_t vain;		      /* samples in a row that kept little */
+	bool is_bare;		      /* it cannot be followed */
 };
 
 struct unwind_maps {
@@ -143,7 +148,7 @@ struct take {
 	 * that matters. */
 	uint32_t c, joined_c, joined_k;
 	uint32_t parted_k, next_try; /* since when, and until when, not */
-	bool joined, joined_live;
+	bool joined, joined_live, is_bare;
 	struct span joined_rbp;
 	/* Spans from here on end further in than c; and than joined_c. */
 	uint32_t span, joined_span;
@@ -507,7 +512,36 @@ UNWIND_INLINE uint32_t take_all(struct take *t, bool plain)
 	}
 }
 
+/* The same where nothing can be hoped for: a walk, and only what unwind_at()
+ * and store() need of it. */
+UNWIND_INLINE uint32_t take_bare(struct take *t, bool plain)
+{
+	struct unwind_state a = t->w.at;
+
+	t->new[0] = odd_entry(t, &a);
+	for (;;) {
+		uint8_t how;
+
+		t->w.how = UNWIND_RULE;
+		if (unwind_step(&t->w, plain, &a) == STEP_END)
+			return a.k + 1;
+		if (a.k == t->max_depth) {
+			t->w.end = UNWIND_DEEP;
+			return a.k;
+		}
+		how = t->w.how;
+		t->worst = how > t->worst ? how : t->worst;
+		t->new[a.k].pc = a.pc;
+		t->new[a.k].at = (a.sp & ENTRY_SP) | (uint64_t)how << ENTRY_HOW;
+	}
+}
+
 /* -- Beginning and end -- */
+
+static bool is_hopeless(const struct map *a)
+{
+	return a->vain >= VAIN && a->vain % VAIN < VAIN - 2;
+}
 
 /* The map whose stack this is: its base is the next above. */
 static void choose(struct take *t, uint64_t sp)
@@ -520,6 +554,7 @@ static void choose(struct take *t, uint64_t sp)
 	t->n_old = 0;
 	t->n_old_spans = 0;
 	t->next_try = UINT32_MAX;
+	t->is_bare = false;
 	for (uint32_t i = 0; i < UNWIND_MAPS; i++) {
 		const struct map *a = &m->map[i];
 
@@ -530,6 +565,9 @@ static void choose(struct take *t, uint64_t sp)
 		t->from = i;
 	}
 	if (best == NULL)
+		return;
+	t->is_bare = is_hopeless(best);
+	if (t->is_bare || best->is_bare)
 		return;
 	t->old = entries(m, best->buffer) + best->first;
 	t->n_old = best->n;
@@ -606,6 +644,11 @@ static void store_entries(const struct take *t, struct map *a, uint32_t kept,
 	a->first = m->max_depth;
 }
 
+static uint16_t next_vain(uint16_t n)
+{
+	return n < 2 * VAIN - 1 ? n + 1 : VAIN;
+}
+
 static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 {
 	struct unwind_maps *m = t->m;
@@ -638,6 +681,10 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 	m->map[home].used = ++m->clock;
 	m->map[home].fresh_before = m->map[home].fresh;
 	m->map[home].fresh = depth - kept;
+	m->map[home].vain = home == t->from && kept < depth / LITTLE
+				? next_vain(m->map[home].vain)
+				: 0;
+	m->map[home].is_bare = t->is_bare;
 	*out = (struct unwind_sample){.map = home,
 				      .depth = depth,
 				      .kept = kept,
@@ -665,6 +712,11 @@ void unwind_sample(const struct unwind_space *s, struct unwind_maps *m,
 	t.parted_k = 0;
 	t.skipped = 0;
 	t.worst = UNWIND_RULE;
-	depth = s->read == NULL ? take_all(&t, true) : take_all(&t, false);
+	if (t.is_bare)
+		depth = s->read == NULL ? take_bare(&t, true)
+					: take_bare(&t, false);
+	else
+		depth =
+		    s->read == NULL ? take_all(&t, true) : take_all(&t, false);
 	store(&t, depth, out);
 }

@@ -185,4 +185,28 @@ UNWIND_INLINE enum unwind_step unwind_follow(struct unwind_work *w, bool plain,
 	return STEP_DONE;
 }
 
+/* One step, quick if it can be. */
+UNWIND_INLINE enum unwind_step unwind_step(struct unwind_work *w, bool plain,
+					   struct unwind_state *a)
+{
+	uint64_t rule = unwind_find(w, a->pc - !a->exact), cfa, rbp;
+	enum unwind_step got;
+
+	if (rule_saved(rule) < SAVED_END) {
+		cfa = a->sp + 8 * (rule & RULE_CFA);
+		if ((rule & RULE_RBP) == 0)
+			return unwind_follow(w, plain, a, rule, cfa);
+		if (unwind_rbp(w, plain, a, &rbp) &&
+		    unwind_by_rbp(a, rule, rbp, &cfa))
+			return unwind_follow(w, plain, a, rule, cfa);
+	} else if (rule_saved(rule) == SAVED_END) {
+		w->end = UNWIND_OUTERMOST;
+		return STEP_END;
+	}
+	w->at = *a;
+	got = unwind_odd_step(w);
+	*a = w->at;
+	return got;
+}
+
 #endif

@@ -56,30 +56,6 @@ UNWIND_INLINE void put(const struct sink *to, const struct unwind_state *a,
 		compare(to, a, how);
 }
 
-/* One step, quick if it can be. */
-UNWIND_INLINE enum unwind_step walk_step(struct unwind_work *w, bool plain,
-					 struct unwind_state *a)
-{
-	uint64_t rule = unwind_find(w, a->pc - !a->exact), cfa, rbp;
-	enum unwind_step got;
-
-	if (rule_saved(rule) < SAVED_END) {
-		cfa = a->sp + 8 * (rule & RULE_CFA);
-		if ((rule & RULE_RBP) == 0)
-			return unwind_follow(w, plain, a, rule, cfa);
-		if (unwind_rbp(w, plain, a, &rbp) &&
-		    unwind_by_rbp(a, rule, rbp, &cfa))
-			return unwind_follow(w, plain, a, rule, cfa);
-	} else if (rule_saved(rule) == SAVED_END) {
-		w->end = UNWIND_OUTERMOST;
-		return STEP_END;
-	}
-	w->at = *a;
-	got = unwind_odd_step(w);
-	*a = w->at;
-	return got;
-}
-
 UNWIND_INLINE uint32_t walk_all(struct unwind_work *w, bool plain,
 				struct sink to, uint32_t n)
 {
@@ -88,7 +64,7 @@ UNWIND_INLINE uint32_t walk_all(struct unwind_work *w, bool plain,
 	put(&to, &a, UNWIND_RULE);
 	for (;;) {
 		w->how = UNWIND_RULE;
-		if (walk_step(w, plain, &a) == STEP_END)
+		if (unwind_step(w, plain, &a) == STEP_END)
 			return a.k + 1;
 		if (a.k == n) {
 			w->end = UNWIND_DEEP;

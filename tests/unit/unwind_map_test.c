@@ -542,6 +542,50 @@ START_TEST(samples_need_no_cache)
 }
 END_TEST
 
+static void call_anew(uint32_t depth)
+{
+	begin_program();
+	while (n_levels < depth)
+		call(any_pc());
+}
+
+/* Where all has changed, again and again, the map is not looked at for a while;
+ * once the program is calm it is soon found out, and all is exact before and
+ * after. */
+START_TEST(samples_that_keep_little_are_walks)
+{
+	uint32_t most = 0;
+
+	seed = 0x4321;
+	mildness = UINT32_MAX;
+	maps = unwind_self_maps(DEEP);
+	for (int round = 0; round < 200; round++) {
+		uint32_t in_vain = 0;
+		long kept;
+
+		if (round % 10 == 0)
+			make_code();
+		space.generation += round % 10 == 0;
+		for (uint32_t i = any(40); i > 0; i--) {
+			call_anew(60);
+			check_sample(DEEP);
+		}
+		do {
+			kept = met.kept;
+			change_program();
+			check_sample(DEEP);
+		} while (met.kept == kept && ++in_vain < 100);
+		most = in_vain > most ? in_vain : most;
+		for (uint32_t i = any(20); i > 0; i--) {
+			change_program();
+			check_sample(DEEP);
+		}
+	}
+	ck_assert_uint_gt(most, 4);
+	ck_assert_uint_lt(most, 20);
+}
+END_TEST
+
 /* A rule that has changed is not remembered, however often that happens. */
 START_TEST(a_cache_is_of_one_generation)
 {
@@ -592,6 +636,7 @@ Suite *unwind_map_suite(void)
 	tcase_add_loop_test(c, samples_are_walks, 0, 4);
 	tcase_add_loop_test(c, samples_without_guesses_are_walks, 0, 2);
 	tcase_add_loop_test(c, samples_of_few_frames_are_walks, 0, 2);
+	tcase_add_test(c, samples_that_keep_little_are_walks);
 	tcase_add_test(c, samples_need_no_cache);
 	tcase_add_test(c, a_cache_is_of_one_generation);
 	suite_add_tcase(s, c);
