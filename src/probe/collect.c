@@ -10,6 +10,7 @@
  *	SLOT_KEYED	the one clause counts by a number: the cell of the last
  *			number is remembered
  *	SLOT_QUANTIZE	the one clause sorts a number into buckets
+ *	SLOT_LEAN	all clauses only reckon: collect_lean.c
  *	SLOT_GENERAL	everything else, by the machine
  *
  * On the first three nothing but the account and a cell is touched. */
@@ -144,6 +145,8 @@ static bool prepare(struct collect_work *w, struct collect_slot *slot)
 		slot->uses = register_of(w->site, c);
 		remember(w, slot, collect_row(w, c->hot_aggregation, NULL, 0),
 			 SLOT_QUANTIZE);
+	} else if (collect_is_lean(w, slot, clauses)) {
+		slot->how = SLOT_LEAN;
 	} else {
 		slot->how = SLOT_GENERAL;
 	}
@@ -272,6 +275,15 @@ static void run_clauses(struct collect_work *w, struct collect_slot *slot)
 	count_as(slot, worst);
 }
 
+static void fire_lean(struct collect_work *w, struct collect_slot *slot,
+		      const struct collect_site *site,
+		      const struct probe_frame *frame)
+{
+	collect_begin(w, site);
+	w->frame = frame;
+	count_as(slot, collect_run_lean(w, slot));
+}
+
 /* In any way but a new one. */
 static void fire_prepared(struct collect_area *area, struct collect_slot *slot,
 			  const struct collect_site *site,
@@ -286,6 +298,9 @@ static void fire_prepared(struct collect_area *area, struct collect_slot *slot,
 		break;
 	case SLOT_QUANTIZE:
 		fire_quantize(area, slot, value_of(area, slot, site, frame));
+		break;
+	case SLOT_LEAN:
+		fire_lean(collect_work(area), slot, site, frame);
 		break;
 	default:
 		run_clauses(collect_work(area), slot);
@@ -359,6 +374,10 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 		return area;
 	}
 	collect_add(&slot->account.executed, 1);
+	if (slot->how == SLOT_LEAN) {
+		fire_lean(collect_work(area), slot, site, frame);
+		return area;
+	}
 	if (slot->how <= SLOT_GENERAL || slot->uses > SLOT_REGISTER) {
 		fire_slow(area, slot, site, frame);
 		return area;

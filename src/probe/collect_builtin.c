@@ -40,13 +40,6 @@ uint64_t collect_time(const struct collect_clock *c)
 	       (uint64_t)((unsigned __int128)since * c->mult >> 32);
 }
 
-uint64_t collect_now(struct collect_work *w)
-{
-	if (w->timestamp == 0)
-		w->timestamp = collect_time(&w->plan->clock);
-	return w->timestamp;
-}
-
 /* -- Registers and arguments -- */
 
 /* ORDER script/words.c */

@@ -63,6 +63,11 @@ static void layout_area(const struct collect_geometry *g,
 
 	l->slots = take(&end, g->max_sites * sizeof(struct collect_slot), LINE);
 	l->singles = take(&end, p->aggregations.n * sizeof(uint64_t), LINE);
+	l->lean = take(&end,
+		       p->code.n <= COLLECT_LEAN
+			   ? p->code.n * sizeof(struct collect_lean)
+			   : 0,
+		       LINE);
 	l->self_numbers =
 	    take(&end, p->n_slots[PROBE_SELF][0] * sizeof(uint64_t), LINE);
 	l->self_texts = take(&end, p->n_slots[PROBE_SELF][1] * text, LINE);

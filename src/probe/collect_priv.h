@@ -23,6 +23,7 @@ enum {
 	COLLECT_PATIENCE = 1 << 16, /* times a lock is tried */
 	COLLECT_COMMITS = 4,	    /* of one clause */
 	COLLECT_NAME = 16,	    /* of a thread */
+	COLLECT_LEAN = 4096,	    /* instructions that are decoded at most */
 };
 
 /* Why something was dropped. ORDER collect_reason: board.c has the texts. */
@@ -97,6 +98,13 @@ enum {
 	 * says */
 	SLOT_REGISTER = 15,
 	SLOT_SOURCE = 16,
+};
+
+/* An instruction of a clause that needs no machine: collect_lean.c. */
+struct collect_lean {
+	uint8_t op, d, a, b;
+	int32_t imm;
+	uint64_t at; /* a number, or where it is */
 };
 
 /* In collect_area.collector. */
@@ -239,7 +247,7 @@ struct collect_layout {
 	uint64_t areas, area_stride;
 	uint64_t size;
 	/* In an area. */
-	uint64_t slots, singles;
+	uint64_t slots, singles, lean;
 	uint64_t self_numbers, self_texts, this_numbers, this_texts, this_end;
 	uint64_t work, scratch, side, rows, ring, ring_bytes;
 	uint32_t ring_size, n_chunks, n_buckets;
@@ -272,6 +280,7 @@ struct collect_work {
 	struct collect_slot *slots;
 	uint32_t *generations;
 	uint64_t *singles;
+	struct collect_lean *lean; /* by the number of an instruction */
 	struct collect_rows *rows;
 	struct collect_ring *ring;
 	uint8_t *bytes; /* of the ring */
@@ -365,6 +374,14 @@ enum machine_end collect_clause(struct collect_work *w, uint32_t number);
 uint32_t collect_uses(const struct probe_program *p, const uint32_t *clauses,
 		      uint64_t n);
 
+/* collect_lean.c: can it do all of w->site's clauses? Then they are decoded,
+ * and the slot says where. */
+bool collect_is_lean(struct collect_work *w, struct collect_slot *slot,
+		     const uint32_t *clauses);
+/* A hit of w->site, which is. */
+enum machine_end collect_run_lean(struct collect_work *w,
+				  const struct collect_slot *slot);
+
 /* collect_builtin.c */
 uint64_t collect_time(const struct collect_clock *c);
 uint64_t collect_builtin(struct machine_host *h, enum probe_builtin what);
@@ -373,7 +390,12 @@ const char *collect_builtin_text(struct machine_host *h,
 uint64_t collect_argument(const struct collect_area *area,
 			  const struct collect_site *site,
 			  const struct probe_frame *frame, unsigned k);
-uint64_t collect_now(struct collect_work *w);
+static inline uint64_t collect_now(struct collect_work *w)
+{
+	if (w->timestamp == 0)
+		w->timestamp = collect_time(&w->plan->clock);
+	return w->timestamp;
+}
 void collect_uregs(const struct collect_work *w, uint64_t *out);
 
 /* collect_row.c: NULL means that there is no room. */

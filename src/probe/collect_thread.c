@@ -169,6 +169,7 @@ void collect_area_init(const struct collect_plan *plan,
 	w->generations = (uint32_t *)(void *)((uint8_t *)board + l.generations);
 	w->slots = collect_in(area, l.slots);
 	w->singles = collect_in(area, l.singles);
+	w->lean = collect_in(area, l.lean);
 	w->rows = collect_in(area, l.rows);
 	w->rows->size = plan->geometry.aggregation_size;
 	w->rows->n_buckets = l.n_buckets;

@@ -306,6 +306,9 @@ enum collect_how {
 	SLOT_COUNT,    /* .counted is counted up, .cell is the row */
 	SLOT_KEYED,    /* .cell belongs to .key, which comes from .uses */
 	SLOT_QUANTIZE, /* .cell is the first bucket; likewise */
+	/* The clauses are decoded (probe/collect_lean.c); if there is one, its
+	 * number is .uses and its code .cell */
+	SLOT_LEAN,
 };
 
 /* What one site is in one area: a line of the cache. */
