@@ -217,6 +217,41 @@ bool board_loaded(const struct board *b, uint32_t *asked)
 	return *asked != __atomic_load_n(&l->done, __ATOMIC_SEQ_CST);
 }
 
+/* It says so right after it has asked. */
+static uint32_t who_asked(struct board *b, uint32_t number)
+{
+	enum { TRIES = 20, PAUSE_NS = 1000000 };
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint32_t *who = &b->base->loading[number % COLLECT_LOADING], pid = 0;
+
+	for (int i = 0; i < TRIES && pid == 0; i++) {
+		if (i > 0)
+			nanosleep(&pause, NULL);
+		pid = __atomic_exchange_n(who, 0, __ATOMIC_SEQ_CST);
+	}
+	return pid;
+}
+
+void board_loaded_by(struct board *b, uint32_t asked,
+		     void (*visit)(void *ctx, uint32_t pid), void *ctx)
+{
+	uint32_t done =
+	    __atomic_load_n(&b->base->loader.done, __ATOMIC_SEQ_CST);
+	uint32_t n = asked - done, seen[COLLECT_LOADING];
+
+	if (n > COLLECT_LOADING)
+		n = COLLECT_LOADING;
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = 0;
+
+		seen[k] = who_asked(b, asked - k);
+		while (seen[i] != seen[k])
+			i++;
+		if (i == k)
+			visit(ctx, seen[k]);
+	}
+}
+
 static void say_done(struct collect_loader *l, uint32_t asked)
 {
 	__atomic_store_n(&l->done, asked, __ATOMIC_SEQ_CST);

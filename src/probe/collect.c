@@ -20,7 +20,7 @@
 
 /* ORDER collect_enter */
 _Static_assert(offsetof(struct collect_site, plan) == 0, "collect_enter.S");
-_Static_assert(offsetof(struct collect_plan, table) == 56, "collect_enter.S");
+_Static_assert(offsetof(struct collect_plan, table) == 64, "collect_enter.S");
 _Static_assert(offsetof(struct collect_table, pid) == 0, "collect_enter.S");
 _Static_assert(offsetof(struct collect_table, has_self) == 8,
 	       "collect_enter.S");

@@ -13,7 +13,7 @@
  * the table's lock must not be interrupted by a handler with probes in it. */
 
 /* ORDER collect_enter: held against the structs by collect.c. */
-#define PLAN_TABLE 56
+#define PLAN_TABLE 64
 #define TABLE_SELF 8
 #define TABLE_WHO 64
 #define WHO_AREA 8

@@ -55,18 +55,23 @@ static void wait_for(struct collect_work *w, struct collect_loader *l,
 		__atomic_store_n(&l->away, 1, __ATOMIC_RELEASE);
 }
 
-/* A child of fork has libraries of its own, which hark does not look at. */
+/* A child of fork has libraries of its own; with the first one hark gives it a
+ * plan of its own (insert_branch.c), at the same place. If that went wrong, the
+ * index of the plan that is there is another process's. */
 void collect_tell_loaded(struct collect_work *w)
 {
 	struct collect_loader *l = &w->board->loader;
 	uint32_t mine;
 
-	if (w->plan->loader_state == 0 || w->area->pid != w->plan->pid ||
-	    !is_whole(w->plan))
+	if (w->plan->loader_state == 0 || !is_whole(w->plan))
 		return;
 	mine = __atomic_add_fetch(&l->asked, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->board->loading[mine % COLLECT_LOADING],
+			 w->area->pid, __ATOMIC_SEQ_CST);
 	collect_ring(w->board);
 	wait_for(w, l, mine);
+	if (w->area->pid != *(const volatile uint32_t *)&w->plan->pid)
+		return;
 	/* What hark has published meanwhile, or sooner or later. */
 	__atomic_store_n(&native_home()->index,
 			 __atomic_load_n(&w->plan->index, __ATOMIC_ACQUIRE),

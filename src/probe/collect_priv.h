@@ -67,6 +67,9 @@ enum collect_exec {
 	COLLECT_EXEC_ON,    /* it does */
 };
 
+/* As many as threads can wait at once. */
+enum { COLLECT_LOADING = 1024 };
+
 struct collect_board {
 	uint64_t magic;
 	uint32_t version;
@@ -84,6 +87,8 @@ struct collect_board {
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 	struct collect_account samples;	   /* likewise */
 	uint64_t ticks;			   /* likewise */
+	/* Which process has taken a number of .loader; 0: it has not said. */
+	uint32_t loading[COLLECT_LOADING];
 };
 
 /* -- Of an area -- */

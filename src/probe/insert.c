@@ -117,6 +117,7 @@ void insert_close(struct insertion *i)
 	free(i->change);
 	free(i->semaphore);
 	free(i->semaphore_of);
+	free(i->inherited);
 	stack_tables_free(i->tables);
 	insert_free_lost(i);
 	free(i->site_of);

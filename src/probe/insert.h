@@ -76,6 +76,15 @@ int insert_open(struct door *d, const struct insert_plan *p,
 int insert_more(struct insertion *i, struct door *d,
 		const struct insert_plan *p, size_t *first,
 		struct hark_err *err);
+/* A process that has probes of this hark, of which no insertion is known: it
+ * has them by fork. It gets one, and a plan of its own. from: any insertion of
+ * the same board; modules: those of the process, which runs, before and
+ * after. */
+int insert_branch(pid_t pid, const struct insertion *from,
+		  const struct probe_program *program, struct modules *modules,
+		  struct insertion **out, struct hark_err *err);
+/* Are there probes (or hooks) in that module? */
+bool insert_has(const struct insertion *i, const struct module *m);
 /* Where it has trampolines, ascending; until the next of these calls. */
 int insert_own(struct insertion *i, struct space_own *out,
 	       struct hark_err *err);

@@ -24,8 +24,7 @@ enum { PATIENCE_S = 10 };
 
 /* -- Looking -- */
 
-/* The plan; 0: there is none. */
-static uint64_t find_plan(int pid, pid_t tid, int mem)
+uint64_t insert_find_plan(int pid, pid_t tid, int mem)
 {
 	struct proc_map m = {0};
 
@@ -46,7 +45,7 @@ static bool lives(const struct collect_removal *r)
 	return proc_began((pid_t)r->hark) == r->began && r->began != 0;
 }
 
-static bool is_mine(const struct collect_removal *r)
+bool insert_is_mine(const struct collect_removal *r)
 {
 	return r->hark == (uint32_t)getpid() && r->space == proc_space() &&
 	       r->began == proc_began(getpid());
@@ -56,7 +55,7 @@ static bool is_mine(const struct collect_removal *r)
 static int check_owner(pid_t pid, const struct collect_removal *r,
 		       struct hark_err *err)
 {
-	if (is_mine(r) || (r->space == proc_space() && !lives(r)))
+	if (insert_is_mine(r) || (r->space == proc_space() && !lives(r)))
 		return 0;
 	return err_set(err, HARK_EREFUSE, 0,
 		       "process %d is probed by hark (pid %u%s) already", pid,
@@ -79,7 +78,7 @@ static int read_record(pid_t pid, struct collect_removal *out,
 			       "process %d has probes of hark in it already, "
 			       "and cannot be looked into",
 			       pid);
-	plan = find_plan(pid, tid, mem);
+	plan = insert_find_plan(pid, tid, mem);
 	if (plan != 0)
 		rc = insert_read_head(pid, mem, plan, &head, out, err) < 0 ? -1
 									   : 1;
@@ -138,7 +137,7 @@ static int sweep(struct door *d, struct hark_err *err)
 /* The process is held: 0, 1, -1 as insert_remove(). */
 static int take_out(struct door *d, struct hark_err *err)
 {
-	uint64_t plan = find_plan(d->pid, d->threads[0].tid, d->mem);
+	uint64_t plan = insert_find_plan(d->pid, d->threads[0].tid, d->mem);
 	struct insert_left l;
 	int rc;
 
@@ -196,7 +195,8 @@ static void leave_one(pid_t pid)
 	struct collect_removal r = {0};
 	struct hark_err ignored;
 
-	if (has_any(pid) && read_record(pid, &r, &ignored) == 1 && is_mine(&r))
+	if (has_any(pid) && read_record(pid, &r, &ignored) == 1 &&
+	    insert_is_mine(&r))
 		insert_adopt(pid, &ignored);
 }
 

@@ -36,7 +36,7 @@ static struct collect_plan *plan_of(const struct insertion *i)
 
 /* -- In hark -- */
 
-static int map_ours(struct insert_shared *s, int fd, struct hark_err *err)
+int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err)
 {
 	struct rlimit was;
 	void *p;
@@ -241,7 +241,7 @@ static int map_plan(struct insertion *i, struct door *d, struct hark_err *err)
 
 	i->plan.size = insert_page_up(insert_plan_size(i->want));
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
-	    map_ours(&i->plan, ours, err) == 0 && make_plan(i, err) == 0)
+	    insert_map_ours(&i->plan, ours, err) == 0 && make_plan(i, err) == 0)
 		rc = map_block(i, d, fd, err);
 	if (ours >= 0)
 		close(ours);
@@ -255,7 +255,7 @@ static int map_plan(struct insertion *i, struct door *d, struct hark_err *err)
 /* -- Into the block -- */
 
 /* fd -1: of no file. */
-static int put_there(struct door *d, uint64_t at, uint64_t len, int prot,
+int insert_put_there(struct door *d, uint64_t at, uint64_t len, int prot,
 		     int64_t fd, struct hark_err *err)
 {
 	const int flags = (fd < 0 ? PRIVATE : MAP_SHARED) | MAP_NORESERVE;
@@ -271,8 +271,8 @@ static int map_image(struct insertion *i, struct door *d, struct hark_err *err)
 	int rc = -1;
 
 	if (remote_image(d, &fd, err) == 0)
-		rc = put_there(d, i->image, i->image_len, PROT_READ | PROT_EXEC,
-			       fd, err);
+		rc = insert_put_there(d, i->image, i->image_len,
+				      PROT_READ | PROT_EXEC, fd, err);
 	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	return rc;
@@ -285,8 +285,8 @@ static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
 	const uint64_t len = i->table_len + plan_of(i)->work_len;
 	int64_t answer;
 
-	if (put_there(d, i->home, i->home_len, prot, -1, err) < 0 ||
-	    put_there(d, i->table, len, prot, -1, err) < 0 ||
+	if (insert_put_there(d, i->home, i->home_len, prot, -1, err) < 0 ||
+	    insert_put_there(d, i->table, len, prot, -1, err) < 0 ||
 	    gate_call(&d->gate, &answer, err, SYS_madvise, i->table, len,
 		      MADV_WIPEONFORK, 0, 0, 0) < 0)
 		return -1;
@@ -303,6 +303,18 @@ static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
 			       MADV_NOHUGEPAGE, 0, 0, 0);
 }
 
+int insert_share_board(struct insertion *i, const struct insertion *from,
+		       struct hark_err *err)
+{
+	i->board_file = dup(from->board_file);
+	if (i->board_file <= 0) {
+		i->board_file = 0;
+		return err_set(err, HARK_EIO, errno, "cannot share memory: %s",
+			       strerror(errno));
+	}
+	return insert_map_ours(&i->board, i->board_file, err);
+}
+
 /* The board of the program before: a file of hark's that the process opens. */
 static int map_shared_board(struct insertion *i, struct door *d,
 			    struct hark_err *err)
@@ -314,12 +326,10 @@ static int map_shared_board(struct insertion *i, struct door *d,
 	if (i->board.size != from->board.size)
 		return err_set(err, HARK_EREFUSE, 0,
 			       "the script means something else there");
-	i->board_file = dup(from->board_file);
-	if (i->board_file > 0 &&
-	    remote_open(d, from->board_file, O_RDWR, &fd) == 0 &&
-	    map_ours(&i->board, i->board_file, err) == 0)
-		rc = put_there(d, i->board.at, i->board.size,
-			       PROT_READ | PROT_WRITE, fd, err);
+	if (remote_open(d, from->board_file, O_RDWR, &fd) == 0 &&
+	    insert_share_board(i, from, err) == 0)
+		rc = insert_put_there(d, i->board.at, i->board.size,
+				      PROT_READ | PROT_WRITE, fd, err);
 	else
 		err_set(err, HARK_EDENIED, errno,
 			"process %d cannot share memory with hark", i->pid);
@@ -336,9 +346,9 @@ static int map_board(struct insertion *i, struct door *d, struct hark_err *err)
 	if (i->want->after != NULL)
 		return map_shared_board(i, d, err);
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
-	    map_ours(&i->board, ours, err) == 0)
-		rc = put_there(d, i->board.at, i->board.size,
-			       PROT_READ | PROT_WRITE, fd, err);
+	    insert_map_ours(&i->board, ours, err) == 0)
+		rc = insert_put_there(d, i->board.at, i->board.size,
+				      PROT_READ | PROT_WRITE, fd, err);
 	i->board_file = ours > 0 ? ours : 0;
 	if (fd >= 0 && remote_close(d, fd, rc < 0 ? NULL : err) < 0)
 		rc = -1;

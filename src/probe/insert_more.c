@@ -194,7 +194,8 @@ int insert_forget(struct insertion *i, const struct module *gone,
 	if (more == NULL || make_lists(i, &more[i->n_lost].had) < 0)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
 	more[i->n_lost].start = gone->ranges[0].start;
-	more[i->n_lost].file = gone->file;
+	/* Of one that it has by fork not all is known: it will be a new one. */
+	more[i->n_lost].file = insert_inherited(i, gone) ? NULL : gone->file;
 	had = &more[i->n_lost++].had;
 	lose_changes(i, gone, had);
 	lose_codes(i, gone, had);
@@ -224,7 +225,7 @@ static struct insert_lost *lost_of(const struct insertion *i,
 {
 	for (size_t k = 0; k < i->n_lost; k++)
 		if (i->lost[k].start == m->ranges[0].start &&
-		    i->lost[k].file == m->file)
+		    i->lost[k].file != NULL && i->lost[k].file == m->file)
 			return &i->lost[k];
 	return NULL;
 }

@@ -2,6 +2,7 @@
  *
  *	insert.c	  the order of things, there and back
  *	insert_more.c	  libraries that come and go later
+ *	insert_branch.c	  children that load some
  *	insert_memory.c	  what is mapped in the process
  *	insert_sites.c	  what the plan says: sites, clauses, texts, tables
  *	insert_code.c	  trampolines and changed bytes
@@ -45,7 +46,8 @@ struct insert_patch {
 /* What was in a module that is gone; all owned. */
 struct insert_lost {
 	uint64_t start;		 /* where it began */
-	struct image_file *file; /* borrowed: another one is another module */
+	struct image_file *file; /* borrowed: another one is another module;
+				  * NULL: they all are */
 	struct insert_lists {
 		struct collect_change *change;
 		size_t n_changes;
@@ -94,6 +96,9 @@ struct insertion {
 	struct insert_kept kept_codes, kept_traps;
 	struct insert_lost *lost; /* owned: of modules that are gone */
 	size_t n_lost;
+	uint64_t
+	    *inherited; /* owned: where modules begin that it has by fork */
+	size_t n_inherited;
 	struct {
 		uint64_t at, room; /* in the plan */
 	} record[2];
@@ -117,6 +122,11 @@ int insert_raise_semaphores(const struct insertion *i, struct door *d,
 
 void insert_free_lost(struct insertion *i);
 
+/* -- insert_branch.c -- */
+
+/* Has it that module by fork? That is used up. */
+bool insert_inherited(struct insertion *i, const struct module *m);
+
 /* -- insert_memory.c -- */
 
 /* Pages of all patches' code. */
@@ -127,6 +137,13 @@ int insert_map(struct insertion *i, struct door *d, struct hark_err *err);
 int insert_map_code(const struct insertion *i, struct door *d,
 		    struct hark_err *err);
 void insert_unmap_ours(struct insertion *i);
+/* Of a file: in hark; and in the process, at that place. fd -1: no file. */
+int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err);
+int insert_put_there(struct door *d, uint64_t at, uint64_t len, int prot,
+		     int64_t fd, struct hark_err *err);
+/* That one's board is this one's, too: in hark. */
+int insert_share_board(struct insertion *i, const struct insertion *from,
+		       struct hark_err *err);
 
 /* -- insert_sites.c -- */
 
@@ -142,6 +159,8 @@ uint64_t insert_plan_size(const struct insert_plan *p);
 int insert_sites(struct insertion *i, struct hark_err *err);
 /* More sites, of another listing. */
 int insert_more_sites(struct insertion *i, struct hark_err *err);
+/* If anybody asks for stacks. */
+int insert_make_tables(struct insertion *i, struct hark_err *err);
 /* What is known of stacks in these modules. */
 int insert_frames(struct insertion *i, struct modules *modules,
 		  struct collect_span *out, struct hark_err *err);
@@ -239,6 +258,11 @@ int insert_take_out(const struct insert_left *l, struct door *d,
 int insert_undo(struct insertion *i, struct door *d, struct hark_err *err);
 
 /* -- insert_adopt.c -- */
+
+/* Where the plan is in a process; 0: there is none. */
+uint64_t insert_find_plan(int pid, pid_t tid, int mem);
+/* Is it of this hark? */
+bool insert_is_mine(const struct collect_removal *r);
 
 /* Descriptors that a hark has left which was killed before it had mapped them.
  */

@@ -29,6 +29,7 @@ int insert_reserve(struct insertion *i, uint64_t len, uint64_t *offset,
 		return err_set(err, HARK_ENOMEM, 0,
 			       "there are too many probes");
 	s->used = at + len;
+	((struct collect_plan *)s->base)->used = s->used;
 	*offset = at;
 	return 0;
 }
@@ -231,6 +232,13 @@ static uint32_t site_of(const struct insertion *i, size_t probe)
 	return i->site_of[i->first.probe + probe];
 }
 
+/* In the order of the listing that goes in. (What was skipped may be less than
+ * nothing: numbers of others.) */
+static uint32_t number_of(const struct insertion *i, size_t site)
+{
+	return (uint32_t)site + (site < free_count(i->want) ? 0 : i->skipped);
+}
+
 /* Which probes become sites, and their numbers. */
 static int number_sites(struct insertion *i, struct hark_err *err)
 {
@@ -257,17 +265,12 @@ static int number_sites(struct insertion *i, struct hark_err *err)
 					 ? (uint32_t)i->n_sites++
 					 : UINT32_MAX;
 	}
-	return i->n_sites + i->skipped <= head->geometry.max_sites
+	return i->n_sites <= head->geometry.max_sites &&
+		       number_of(i, i->n_sites) <= head->geometry.max_sites
 		   ? 0
 		   : err_set(err, HARK_ENOMEM, 0,
 			     "too many probes: %zu, room for %u", i->n_sites,
 			     head->geometry.max_sites);
-}
-
-/* In the order of the listing that goes in. */
-static uint32_t number_of(const struct insertion *i, size_t site)
-{
-	return (uint32_t)site + (site < free_count(i->want) ? 0 : i->skipped);
 }
 
 static int fill_sites(struct insertion *i, struct collect_site *s,
@@ -385,6 +388,16 @@ static int put_table(void *ctx, const void *bytes, size_t len, uint64_t *offset,
 	return insert_put(ctx, bytes, len, offset, err);
 }
 
+int insert_make_tables(struct insertion *i, struct hark_err *err)
+{
+	const struct stack_store store = {put_table, i};
+
+	if (!(insert_shared_plan(i)->flags & COLLECT_SAMPLES) &&
+	    !wants_stacks(i->want->program))
+		return 0;
+	return stack_tables_new(&store, &i->tables, err);
+}
+
 int insert_frames(struct insertion *i, struct modules *modules,
 		  struct collect_span *out, struct hark_err *err)
 {
@@ -404,7 +417,6 @@ int insert_frames(struct insertion *i, struct modules *modules,
 
 int insert_sites(struct insertion *i, struct hark_err *err)
 {
-	const struct stack_store store = {put_table, i};
 	struct collect_plan *head = (struct collect_plan *)i->plan.base;
 	struct collect_index index = {0};
 	uint64_t at = 0;
@@ -421,8 +433,7 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	    insert_put(i, i->want->execname, strlen(i->want->execname) + 1,
 		       &head->execname, err) < 0)
 		return -1;
-	if ((head->flags & COLLECT_SAMPLES || wants_stacks(i->want->program)) &&
-	    stack_tables_new(&store, &i->tables, err) < 0)
+	if (insert_make_tables(i, err) < 0)
 		return -1;
 	if (reserve_sites(i, err) < 0 || put_sites(i, err) < 0 ||
 	    put_profiles(i, &head->profiles, err) < 0 ||

@@ -21,7 +21,7 @@ struct batch {
 	struct listing *listing;
 	struct match *match;
 	size_t first; /* of its probes, for insert_site() */
-	bool is_in;
+	bool is_in, repeats;
 };
 
 struct late {
@@ -31,6 +31,7 @@ struct late {
 	size_t n_known;
 	struct batch *batch; /* owned */
 	size_t n_batches;
+	bool is_first;	/* it was asked for before anybody had looked */
 	char said[128]; /* the last complaint: once is enough */
 };
 
@@ -73,8 +74,10 @@ static bool has_new(struct late *l)
 	return false;
 }
 
-/* All that are new are known from now on. */
-static int know(struct late *l, const struct modules *all, struct hark_err *err)
+/* All that are new are known from now on; or those that have probes. */
+static int know(struct late *l, const struct modules *all,
+		bool (*has)(const struct insertion *i, const struct module *m),
+		struct hark_err *err)
 {
 	const struct module **more = reallocarray(
 	    l->known, l->n_known + modules_count(all) + 1,
@@ -84,7 +87,8 @@ static int know(struct late *l, const struct modules *all, struct hark_err *err)
 		return no_memory(err);
 	l->known = more;
 	for (size_t i = 0; i < modules_count(all); i++)
-		if (is_new(l, modules_get(all, i)))
+		if (is_new(l, modules_get(all, i)) &&
+		    (has == NULL || has(l->p.insertion, modules_get(all, i))))
 			l->known[l->n_known++] = modules_get(all, i);
 	return 0;
 }
@@ -134,7 +138,7 @@ static int list(struct late *l, struct batch *b, struct hark_err *err)
 		return -1;
 	listing_limit(b->listing, is_new, l);
 	listing_own(b->listing, &own);
-	if (match_some(l->p.program, l->p.pid, b->listing, forgives, NULL,
+	if (match_some(l->p.program, l->p.target, b->listing, forgives, NULL,
 		       &b->match, err) < 0 ||
 	    listing_add_hooks(b->listing, native_hooks, err) < 0 ||
 	    listing_make(b->listing, err) < 0 ||
@@ -147,7 +151,7 @@ static int list(struct late *l, struct batch *b, struct hark_err *err)
 
 static int put_in(struct late *l, struct batch *b, struct hark_err *err)
 {
-	const struct insert_plan plan = {
+	struct insert_plan plan = {
 	    .modules = b->modules,
 	    .listing = b->listing,
 	    .program = l->p.program,
@@ -160,13 +164,16 @@ static int put_in(struct late *l, struct batch *b, struct hark_err *err)
 
 	if (listing_area_count(b->listing) == 0)
 		return 0;
+	b->repeats = l->p.number != NULL &&
+		     l->p.number(l->p.ctx, b->listing, &plan.first);
 	if (attach_open(&door, l->p.pid, err) < 0)
 		return -1;
 	rc = insert_more(l->p.insertion, &door, &plan, &b->first, err);
 	attach_close(&door);
 	if (rc == 0) {
 		b->is_in = true;
-		*l->p.next_site = insert_next(l->p.insertion);
+		if (!b->repeats)
+			*l->p.next_site = insert_next(l->p.insertion);
 		l->p.came(l->p.ctx, b->listing, b->first);
 	}
 	return rc;
@@ -234,7 +241,8 @@ static int come(struct late *l, struct hark_err *err)
 	b = &more[l->n_batches++];
 	*b = (struct batch){0};
 	rc = list(l, b, err);
-	if (b->modules != NULL && know(l, b->modules, rc < 0 ? NULL : err) < 0)
+	if (b->modules != NULL &&
+	    know(l, b->modules, NULL, rc < 0 ? NULL : err) < 0)
 		rc = -1;
 	return rc < 0 ? -1 : put_in(l, b, err);
 }
@@ -247,8 +255,9 @@ static int look(struct late *l, struct hark_err *err)
 
 	if (modules_refresh(l->now, &changed, err) < 0)
 		return -1;
-	if (!changed)
+	if (!changed && !l->is_first)
 		return 0;
+	l->is_first = false;
 	if (forget(l, &forgot, err) < 0 || come_again(l, err) < 0 ||
 	    (has_new(l) && come(l, err) < 0))
 		return -1;
@@ -275,9 +284,8 @@ void late_step(struct late *l)
 {
 	struct hark_err err;
 	char line[sizeof err.text + 64];
-	uint32_t asked;
 
-	if (l == NULL || !board_loaded(l->p.board, &asked))
+	if (l == NULL)
 		return;
 	if (look(l, &err) < 0 && !has_ended(l)) {
 		fmt_text(line, sizeof line,
@@ -285,7 +293,6 @@ void late_step(struct late *l)
 			 err.text);
 		complain(l, line);
 	}
-	board_loaded_done(l->p.board, asked);
 }
 
 int late_new(const struct late_plan *p, struct late **out, struct hark_err *err)
@@ -295,8 +302,9 @@ int late_new(const struct late_plan *p, struct late **out, struct hark_err *err)
 	if (l == NULL)
 		return no_memory(err);
 	l->p = *p;
+	l->is_first = p->has != NULL;
 	if (modules_of_pid(p->image, p->pid, &l->now, err) < 0 ||
-	    know(l, p->modules, err) < 0) {
+	    know(l, p->modules, p->has, err) < 0) {
 		late_free(l);
 		return -1;
 	}
@@ -335,6 +343,6 @@ void late_each(const struct late *l,
 	       void *ctx)
 {
 	for (size_t i = 0; l != NULL && i < l->n_batches; i++)
-		if (l->batch[i].is_in)
+		if (l->batch[i].is_in && !l->batch[i].repeats)
 			visit(ctx, l->batch[i].listing, l->batch[i].first);
 }

@@ -109,6 +109,7 @@ void session_close(struct session *s)
 	for (size_t i = 0; i < s->n_others; i++)
 		session_drop_stage(&s->others[i]);
 	free(s->others);
+	session_drop_children(s);
 	for (size_t i = 0; i < SESSION_NAMINGS; i++)
 		naming_free(s->namings[i]);
 	image_free(s->image);
@@ -137,7 +138,6 @@ int session_step(struct session *s, enum session_status *out,
 		 struct hark_err *err)
 {
 	bool is_over = session_has_ended(s);
-	uint32_t asked;
 	int status;
 
 	if (session_hear_exec(s, err) < 0)
@@ -147,13 +147,8 @@ int session_step(struct session *s, enum session_status *out,
 			    s);
 	if (session_drain(s, is_over, err) < 0)
 		return -1;
-	/* What was recorded before is shown, with the names that were right. */
-	if (!is_over) {
-		if (s->sampling != NULL && board_loaded(s->board, &asked) &&
-		    session_drain_all(s, err) < 0)
-			return -1;
-		late_step(s->now.late);
-	}
+	if (!is_over && session_hear_loaded(s, err) < 0)
+		return -1;
 	*out = output_has_exit(s->output, &status) ? SESSION_EXIT
 	       : is_over			   ? SESSION_ENDED
 						   : SESSION_ON;

@@ -59,11 +59,21 @@ static void visit_stage(const struct session *s, const struct stage *st,
 	tally_end(&t.tally);
 }
 
+/* What children have loaded is one in the accounts, however many they are. */
+static void account_child(void *ctx, const struct stage *st)
+{
+	struct account_tour *t = ctx;
+
+	t->in = st->insertion;
+	late_each(st->late, account_listing, t);
+}
+
 void session_accounts(const struct session *s,
 		      void (*visit)(void *ctx, const struct session_account *a),
 		      void *ctx)
 {
 	const char *const(*texts)[4] = unbound_texts(s->now.draft.unbound);
+	struct account_tour t = {.s = s, .tally = {.visit = visit, .ctx = ctx}};
 	struct session_account one;
 
 	for (size_t i = 0; i < unbound_count(s->now.draft.unbound); i++) {
@@ -77,6 +87,8 @@ void session_accounts(const struct session *s,
 	for (size_t i = 0; i < s->n_others; i++)
 		visit_stage(s, &s->others[i], visit, ctx);
 	visit_stage(s, &s->now, visit, ctx);
+	session_each_child(s, account_child, &t);
+	tally_end(&t.tally);
 }
 
 void session_sampled(const struct session *s, struct collect_account *out,

@@ -116,8 +116,7 @@ int session_insert(struct session *s, struct door *d, struct stage *st,
 		    MORE_SITES + MORE_TIMES * (listing_count(p->listing) +
 					       unbound_count(p->unbound));
 	plan.geometry.max_sites = (uint32_t)s->n_sites;
-	/* Of other processes nobody looks at the libraries: none waits. */
-	if (p->watches && d->pid == s->pid)
+	if (p->watches)
 		plan.loader_state = p->loader_state;
 	if (insert_open(d, &plan, &st->insertion, err) < 0)
 		return -1;

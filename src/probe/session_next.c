@@ -22,6 +22,11 @@ static void late_note(void *ctx, bool is_error, const char *text)
 	session_note(ctx, is_error, text);
 }
 
+static bool late_number(void *ctx, const struct listing *l, uint32_t *first)
+{
+	return session_child_numbers(ctx, l, first);
+}
+
 static void late_changed(void *ctx)
 {
 	struct session *s = ctx;
@@ -49,12 +54,13 @@ int session_watch(struct session *s, struct hark_err *err)
 	const struct late_plan plan = {
 	    .image = s->image,
 	    .pid = s->pid,
+	    .target = s->pid,
 	    .pidfd = s->pidfd,
 	    .program = s->now.draft.program,
 	    .modules = s->now.draft.modules,
 	    .insertion = s->now.insertion,
-	    .board = s->board,
 	    .next_site = &s->next_site,
+	    .number = late_number,
 	    .came = session_name_listing,
 	    .changed = late_changed,
 	    .note = late_note,
@@ -66,6 +72,35 @@ int session_watch(struct session *s, struct hark_err *err)
 	if (late_new(&plan, &s->now.late, err) < 0)
 		return -1;
 	naming_remember(s->now.draft.naming, late_past, s->now.late);
+	return 0;
+}
+
+/* Somebody has loaded a library, and waits. Ids of others are those of hark's
+ * own world, or they are not followed. */
+static void loaded(void *ctx, uint32_t pid)
+{
+	struct session *s = ctx;
+	const uint32_t own = insert_shared_plan(s->now.insertion)->pid;
+
+	if (pid == own || pid == 0)
+		late_step(s->now.late);
+	if (pid == 0)
+		session_all_loaded(s);
+	else if (pid != own && s->p.follows && proc_same_ids((pid_t)pid))
+		session_child_loaded(s, (pid_t)pid);
+}
+
+int session_hear_loaded(struct session *s, struct hark_err *err)
+{
+	uint32_t asked;
+
+	if (!board_loaded(s->board, &asked))
+		return 0;
+	/* What was recorded before has the names that were right. */
+	if (s->sampling != NULL && session_drain_all(s, err) < 0)
+		return -1;
+	board_loaded_by(s->board, asked, loaded, s);
+	board_loaded_done(s->board, asked);
 	return 0;
 }
 
@@ -96,17 +131,16 @@ static bool is_same_probe(const struct probe *a, const struct probe *b)
 			   (a->patch->code == 0) == (b->patch->code == 0));
 }
 
-/* Do their sites get the same numbers, counted from the first? */
-static bool is_same_program(const struct draft *a, const struct draft *b)
+bool session_same_probes(const struct listing *a, const struct listing *b)
 {
-	size_t n = listing_count(a->listing);
+	size_t n = listing_count(a);
 	struct probe p, q;
 
-	if (n != listing_count(b->listing))
+	if (n != listing_count(b))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		listing_get(a->listing, i, &p);
-		listing_get(b->listing, i, &q);
+		listing_get(a, i, &p);
+		listing_get(b, i, &q);
 		if (!is_same_probe(&p, &q))
 			return false;
 	}
@@ -119,12 +153,13 @@ static void number_stage(const struct session *s, struct stage *st)
 {
 	st->first = s->next_site;
 	st->repeats = true;
-	if (is_same_program(&s->now.draft, &st->draft)) {
+	if (session_same_probes(s->now.draft.listing, st->draft.listing)) {
 		st->first = s->now.first;
 		return;
 	}
 	for (size_t i = 0; i < s->n_others; i++)
-		if (is_same_program(&s->others[i].draft, &st->draft)) {
+		if (session_same_probes(s->others[i].draft.listing,
+					st->draft.listing)) {
 			st->first = s->others[i].first;
 			return;
 		}
@@ -250,6 +285,7 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 	ticked = s->ticking != NULL && ticking_stop_one(s->ticking, pid);
 	if (along_exec(pid, tid, heard, s, &why) == 1) {
 		rc = session_drain_all(s, err);
+		session_forget_child(s, pid);
 		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
 		if (place != NULL && enter_next(s, pid, &st, &why) == 0) {
 			keep_stage(s, pid, &st, place);

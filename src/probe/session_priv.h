@@ -5,6 +5,7 @@
  *	session_show.c	   records on their way to people
  *	session_clause.c   what hark itself does for the script
  *	session_next.c	   libraries and programs that come later
+ *	session_children.c libraries that children load
  *	session_leave.c	   probes out again
  *	session_account.c  what became of every hit */
 #ifndef PROBE_SESSION_PRIV_H
@@ -32,6 +33,8 @@ struct stage {
 
 enum { SESSION_NAMINGS = 64 };
 
+struct child; /* session_children.c */
+
 struct session {
 	struct session_plan p;
 	pid_t pid;
@@ -43,6 +46,8 @@ struct session {
 	struct stage now;     /* of pid, the newest */
 	struct stage *others; /* owned: all but that */
 	size_t n_others;
+	struct child **children; /* owned: those that have loaded something */
+	size_t n_children;
 	/* Owned: of programs that came again, elsewhere; the newest of them. */
 	struct naming *namings[SESSION_NAMINGS];
 	size_t n_namings;	   /* ever */
@@ -88,6 +93,12 @@ int session_drain(struct session *s, bool last, struct hark_err *err);
 void session_name_listing(void *ctx, const struct listing *l, size_t first);
 void session_name_stage(struct session *s, const struct stage *st);
 
+/* Probe k of the listing is number first + k of the insertion. */
+void session_name_probes(struct session *s, const struct insertion *in,
+			 const struct listing *l, size_t first);
+/* Is a name none, but a number? */
+bool session_is_unknown(const char *name);
+
 /* -- session_clause.c: ctx is the session -- */
 
 /* One clause of a site that belongs to no instruction. */
@@ -103,13 +114,35 @@ int session_command(void *ctx, const char *command, struct hark_err *err);
 
 /* Libraries that come later, if the script wants them. */
 int session_watch(struct session *s, struct hark_err *err);
+/* If somebody has loaded a library, hark looks. */
+int session_hear_loaded(struct session *s, struct hark_err *err);
 /* If somebody executes another program, hark goes along. */
 int session_hear_exec(struct session *s, struct hark_err *err);
 void session_drop_stage(struct stage *st);
+/* Do their sites get the same numbers, counted from the first? */
+bool session_same_probes(const struct listing *a, const struct listing *b);
 
 /* The clocks of a held process, of the first program in it or another. */
 int session_tick(struct session *s, struct door *d, const struct stage *st,
 		 struct hark_err *err);
+
+/* -- session_children.c -- */
+
+/* One has loaded something; one of them has, or somebody else. */
+void session_child_loaded(struct session *s, pid_t pid);
+void session_all_loaded(struct session *s);
+/* It is about to be another program. */
+void session_forget_child(struct session *s, pid_t pid);
+void session_drop_children(struct session *s);
+void session_each_child(const struct session *s,
+			void (*visit)(void *ctx, const struct stage *st),
+			void *ctx);
+/* Has one of them such probes? The number of the first. */
+bool session_child_numbers(const struct session *s, const struct listing *l,
+			   uint32_t *first);
+/* If out is not a name yet. */
+void session_name_in_children(const struct session *s, enum probe_kind how,
+			      uint64_t addr, char *out, size_t size);
 
 /* -- session_leave.c -- */
 

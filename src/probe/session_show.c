@@ -15,9 +15,8 @@ static enum flow_kind flow_of(const struct probe *p)
 	return p->kind == SITE_INSIDE ? FLOW_OTHER : FLOW_RETURN;
 }
 
-/* Probe k of the listing is number first + k of the insertion. */
-static void name_all(struct session *s, const struct insertion *in,
-		     const struct listing *l, size_t first)
+void session_name_probes(struct session *s, const struct insertion *in,
+			 const struct listing *l, size_t first)
 {
 	struct probe p;
 
@@ -36,12 +35,12 @@ void session_name_listing(void *ctx, const struct listing *l, size_t first)
 {
 	struct session *s = ctx;
 
-	name_all(s, s->now.insertion, l, first);
+	session_name_probes(s, s->now.insertion, l, first);
 }
 
 void session_name_stage(struct session *s, const struct stage *st)
 {
-	name_all(s, st->insertion, st->draft.listing, 0);
+	session_name_probes(s, st->insertion, st->draft.listing, 0);
 }
 
 static int name_sites(struct session *s, struct hark_err *err)
@@ -61,7 +60,7 @@ static int name_sites(struct session *s, struct hark_err *err)
 	return 0;
 }
 
-static bool is_unknown(const char *name)
+bool session_is_unknown(const char *name)
 {
 	return name[0] == '0' && name[1] == 'x';
 }
@@ -73,9 +72,10 @@ static void name_address(void *ctx, enum probe_kind how, uint64_t addr,
 	const struct session *s = ctx;
 
 	naming_name(s->now.draft.naming, how, addr, out, size);
-	for (size_t i = s->n_others; i-- > 0 && is_unknown(out);)
+	for (size_t i = s->n_others; i-- > 0 && session_is_unknown(out);)
 		naming_name(s->others[i].draft.naming, how, addr, out, size);
-	for (size_t i = SESSION_NAMINGS; i-- > 0 && is_unknown(out);)
+	session_name_in_children(s, how, addr, out, size);
+	for (size_t i = SESSION_NAMINGS; i-- > 0 && session_is_unknown(out);)
 		if (s->namings[i] != NULL)
 			naming_name(s->namings[i], how, addr, out, size);
 }

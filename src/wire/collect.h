@@ -198,6 +198,7 @@ struct collect_plan {
 	uint64_t magic;
 	uint32_t version, flags;
 	uint64_t size; /* of the plan, as mapped */
+	uint64_t used; /* of that */
 	/* Addresses in the target. */
 	uint64_t image, image_len, board, home, table;
 	uint64_t index; /* offset of the newest struct collect_index: atomic */

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 36
+plan 37
 
 build late
 gcc -O2 -fno-ipa-cp -g -static -I"$ROOT/tests/guests" "$SRC/probe_truth.c" \
@@ -39,7 +39,7 @@ unharmed "a library of a program that is executed later"
 counted "its calls are counted there"
 is "that it is not there is said once" "$(grep -c 'yet$' errors)" 1
 
-# A child that executes a program has libraries that hark does not look at.
+# A child that executes a program loads libraries, too (probe-nursery.sh).
 gcc -O2 -static -x c - -o starter <<'END' || exit 1
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +62,7 @@ for _ in 1 2 3; do # whoever waits does so for five seconds, each time
 done
 OPTIONS=()
 unharmed "libraries of a program that a child executes"
+counted "their calls are counted"
 ok "nobody waits for nothing: $took us" [ $took -lt 5000000 ]
 
 # -- What is known of it --

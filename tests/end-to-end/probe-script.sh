@@ -4,7 +4,7 @@
 # in one line, with status 125, and nothing was started.
 . "$(dirname "$0")/lib.sh"
 
-plan 59
+plan 60
 
 cat >prog.c <<'END'
 #include <stdio.h>
