@@ -12,6 +12,7 @@
 #include "outside/tracee.h"
 #include "present/say.h"
 #include "profile/profile.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HZ = 997, HZ_MOST = 20000, NAME_SIZE = 64 };
+enum {
+	HZ = 997,
+	HZ_MOST = 20000,
+	NAME_SIZE = 64,
+	SCAN = 2048, /* bytes of a frame of which no rule tells, at most */
+};
 
 /* A thread that has been seen, and not been told to be gone. */
 struct seen {
@@ -32,6 +38,8 @@ struct job {
 	char **argv; /* borrowed: the program; NULL: pid */
 	pid_t pid;   /* runs already; 0: none */
 	uint64_t hz;
+	uint32_t scan; /* as struct unwind_space has it */
+	bool is_strict;
 	struct supervise supervise;
 	struct launch launch;
 	char path[SHELF_PATH_MAX];
@@ -63,9 +71,29 @@ static int parse_hz(struct job *job)
 	return CLI_OK;
 }
 
+/* Which guesses are as certain as that? */
+static int parse_confidence(struct job *job)
+{
+	const char *text = args_value(job->args, "confidence");
+	unsigned long percent = UNWIND_SURE_LINK;
+	char *end;
+
+	if (text != NULL) {
+		percent = strtoul(text, &end, 10);
+		if (end == text || *end != '\0' || *text == '-' ||
+		    percent > 100)
+			return args_refuse(job->args, "--confidence takes a "
+						      "number from 0 to 100");
+	}
+	job->is_strict = percent > UNWIND_SURE_LINK;
+	job->scan = percent <= UNWIND_SURE_SCAN ? SCAN : 0;
+	return CLI_OK;
+}
+
 static int check_options(struct job *job)
 {
 	const struct cli_args *args = job->args;
+	int rc;
 
 	job->pid = args_pid(args, "pid");
 	if (job->pid == 0 && args_count(args) == 0)
@@ -75,7 +103,8 @@ static int check_options(struct job *job)
 	if (job->pid != 0 && args_flag(args, "detach"))
 		return args_refuse(args, "-D is for a program to be started");
 	job->argv = job->pid == 0 ? args_operands(args) : NULL;
-	return parse_hz(job);
+	rc = parse_confidence(job);
+	return rc != CLI_OK ? rc : parse_hz(job);
 }
 
 /* -- What /proc knows -- */
@@ -363,6 +392,8 @@ static int run(struct job *job, int *status)
 	    .put = put,
 	    .maps = put_maps,
 	    .gone = forget,
+	    .scan = job->scan,
+	    .is_strict = job->is_strict,
 	    .checks = args_flag(job->args, "check"),
 	    .differs = tell_difference,
 	    .pause = rest,

@@ -35,6 +35,13 @@ struct walk {
 	struct unwind_sample out;
 };
 
+/* What is not there does not end the sample. */
+static bool try_read(void *ctx, uint64_t at, void *out, uint32_t len)
+{
+	(void)ctx;
+	return native_read((const void *)at, out, len);
+}
+
 static struct unwind_space space_of(const struct collect_plan *plan,
 				    const struct collect_index *index)
 {
@@ -45,6 +52,8 @@ static struct unwind_space space_of(const struct collect_plan *plan,
 	    .generation = index->generation,
 	    .cache = collect_cache(plan),
 	    .scan = plan->scan,
+	    .is_strict = (plan->flags & COLLECT_STRICT) != 0,
+	    .try = try_read,
 	};
 }
 

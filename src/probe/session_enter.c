@@ -76,7 +76,8 @@ static int make_clock(struct session *s, const struct draft *p,
 	plan->period_ns = period_ns;
 	if (s->p.samples != NULL) {
 		plan->flags |= COLLECT_SAMPLES |
-			       (s->p.samples->checks ? COLLECT_CHECKS : 0);
+			       (s->p.samples->checks ? COLLECT_CHECKS : 0) |
+			       (s->p.samples->is_strict ? COLLECT_STRICT : 0);
 		plan->scan = s->p.samples->scan;
 	}
 	return 0;

@@ -6,7 +6,8 @@
  *
  *	outermost  rbp is 0 in a frame that has called: so the ABI marks it
  *	link	   rbp leads to a pair of words, the second behind a call
- *	scan	   the next word on the stack that is behind a call
+ *	scan	   the next word on the stack that is behind a call, and from
+ *		   which rules lead on to such words
  *
  * Rules that count from rbp or rsp need no other register. For all others the
  * walk is done again from the last frame whose registers are all known, which
@@ -21,6 +22,7 @@ enum {
 	FAR = 1 << 20, /* a frame that rbp leads out of is not larger */
 	LINKED = 1u << FRAME_RBP | 1u << FRAME_RSP | 1u << FRAME_RIP,
 	CALL_MAX = 7, /* bytes of an indirect call */
+	AHEAD = 3,    /* steps that a scan tries by rules */
 };
 
 /* -- Memory -- */
@@ -50,6 +52,19 @@ static bool get_code(struct unwind_work *w, uint64_t at, uint8_t *out,
 	for (uint32_t i = 0; i < len; i++)
 		out[i] = ((const volatile uint8_t *)(uintptr_t)at)[i];
 	return true;
+}
+
+/* A word that a guess leads to. */
+static bool try_word(const struct unwind_work *w, uint64_t at, uint64_t *out)
+{
+	if (w->s->read == NULL && w->s->try != NULL)
+		return w->s->try(w->s->ctx, at, out, sizeof *out);
+	return get_word(w, at, out);
+}
+
+static int try_read_word(void *ctx, uint64_t at, uint64_t *out)
+{
+	return try_word(ctx, at, out) ? 0 : -1;
 }
 
 /* -- Signals -- */
@@ -130,8 +145,8 @@ static bool leave_by_link(struct unwind_work *w, struct frame_cpu *cpu)
 	uint64_t rbp = cpu->reg[FRAME_RBP], outer, pc;
 
 	if ((cpu->known >> FRAME_RBP & 1) == 0 || rbp % 8 != 0 ||
-	    rbp - cpu->reg[FRAME_RSP] >= FAR || !get_word(w, rbp, &outer) ||
-	    !get_word(w, rbp + 8, &pc) || !is_behind_call(w, pc))
+	    rbp - cpu->reg[FRAME_RSP] >= FAR || !try_word(w, rbp, &outer) ||
+	    !try_word(w, rbp + 8, &pc) || !is_behind_call(w, pc))
 		return false;
 	cpu->reg[FRAME_RBP] = outer;
 	cpu->reg[FRAME_RSP] = rbp + 16;
@@ -140,21 +155,56 @@ static bool leave_by_link(struct unwind_work *w, struct frame_cpu *cpu)
 	return true;
 }
 
+/* Do rules, as far as there are any, lead on to frames that have called? Of a
+ * word that was left behind they seldom do. */
+static bool leads_on(struct unwind_work *w, struct frame_cpu cpu)
+{
+	struct frame_memory memory = {try_read_word, w};
+
+	for (unsigned i = 0; i < AHEAD; i++) {
+		const struct frame_table *t = NULL;
+		const struct frame_rule *rule =
+		    unwind_look_up(w, cpu.reg[FRAME_RIP] - 1, &t);
+		enum frame_result got;
+
+		if (rule == NULL || rule->kind == FRAME_NONE)
+			return true;
+		got = frame_apply(t, rule, &memory, &cpu);
+		if (got == FRAME_OUTERMOST || got == FRAME_UNKNOWN)
+			return true;
+		if (got == FRAME_UNREADABLE || cpu.exact ||
+		    !is_behind_call(w, cpu.reg[FRAME_RIP]))
+			return false;
+	}
+	return true;
+}
+
 static bool leave_by_scan(struct unwind_work *w, struct frame_cpu *cpu)
 {
 	uint64_t at = (cpu->reg[FRAME_RSP] + 7) & ~7ul, pc;
 
 	for (uint32_t i = 0; i < w->s->scan / 8; i++, at += 8) {
-		if (!get_word(w, at, &pc))
+		struct frame_cpu next = {.known =
+					     1u << FRAME_RSP | 1u << FRAME_RIP};
+
+		if (!try_word(w, at, &pc))
 			return false;
 		if (!is_behind_call(w, pc))
 			continue;
-		cpu->reg[FRAME_RSP] = at + 8;
-		cpu->reg[FRAME_RIP] = pc;
-		cpu->known = 1u << FRAME_RSP | 1u << FRAME_RIP;
+		next.reg[FRAME_RSP] = at + 8;
+		next.reg[FRAME_RIP] = pc;
+		if (!leads_on(w, next))
+			continue;
+		*cpu = next;
 		return true;
 	}
 	return false;
+}
+
+static enum unwind_step end_as(struct unwind_work *w, enum unwind_end end)
+{
+	w->end = (uint8_t)end;
+	return STEP_END;
 }
 
 static enum unwind_step guess(struct unwind_work *w, struct frame_cpu *cpu,
@@ -163,29 +213,21 @@ static enum unwind_step guess(struct unwind_work *w, struct frame_cpu *cpu,
 	bool zero = (cpu->known >> FRAME_RBP & 1) != 0 &&
 		    cpu->reg[FRAME_RBP] == 0 && !cpu->exact;
 
-	if (!has_rule && zero) {
-		w->end = UNWIND_OUTERMOST;
-		return STEP_END;
-	}
+	if (!has_rule && zero)
+		return end_as(w, UNWIND_OUTERMOST);
+	if (w->s->is_strict)
+		return end_as(w, UNWIND_LOST);
 	if (!has_rule && leave_by_link(w, cpu)) /* else it knows no better */
 		*how = UNWIND_LINK;
 	else if (leave_by_scan(w, cpu))
 		*how = UNWIND_SCAN;
-	else {
-		w->end = UNWIND_LOST;
-		return STEP_END;
-	}
+	else
+		return end_as(w, UNWIND_LOST);
 	cpu->exact = false;
 	return STEP_DONE;
 }
 
 /* -- One step of all registers -- */
-
-static enum unwind_step end_as(struct unwind_work *w, enum unwind_end end)
-{
-	w->end = (uint8_t)end;
-	return STEP_END;
-}
 
 static enum unwind_step step(struct unwind_work *w, struct frame_cpu *cpu,
 			     uint8_t *how)

@@ -41,6 +41,11 @@ enum unwind_how {
 	UNWIND_HOWS
 };
 
+/* What a guess is worth, if a rule is worth 100: a rank, not a measurement.
+ * What rbp leads to is a pair of words that fits; what a scan finds may have
+ * been left behind by a call that is over. */
+enum { UNWIND_SURE_LINK = 75, UNWIND_SURE_SCAN = 25 };
+
 enum unwind_end {
 	UNWIND_OUTERMOST,  /* there is no caller */
 	UNWIND_LOST,	   /* no rule, and nothing that could be believed */
@@ -63,8 +68,12 @@ struct unwind_space {
 	/* Of the last resort: how far to scan for a return address, in bytes;
 	 * 0: not at all. */
 	uint32_t scan;
+	bool is_strict; /* where rules end, the walk does: no guesses */
 	/* How memory is read; NULL: by plain loads (U2). */
 	bool (*read)(void *ctx, uint64_t at, void *out, uint32_t len);
+	/* With plain loads: how memory is read that only a guess leads to.
+	 * NULL: like all other. */
+	bool (*try)(void *ctx, uint64_t at, void *out, uint32_t len);
 	void *ctx;
 	/* Is told the registers of each frame that was interrupted, all of
 	 * them, and may change them: there may be code that only ctx knows.

@@ -154,6 +154,7 @@ enum {
 	COLLECT_TIMERS = 16, /* which is a timer of their own: native_timer.c */
 	COLLECT_SAMPLES = 32, /* so that their stacks are recorded */
 	COLLECT_CHECKS = 64,  /* each sample is walked twice: native_check.c */
+	COLLECT_STRICT = 128, /* of stacks nothing is guessed */
 };
 
 /* -- What leaving needs -- */
