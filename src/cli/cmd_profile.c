@@ -37,6 +37,7 @@ struct job {
 	const struct cli_args *args;
 	char **argv; /* borrowed: the program; NULL: pid */
 	pid_t pid;   /* runs already; 0: none */
+	enum session_time time;
 	uint64_t hz;
 	uint32_t scan; /* as struct unwind_space has it */
 	bool is_strict;
@@ -102,6 +103,12 @@ static int check_options(struct job *job)
 		return args_refuse(args, "-p and a program exclude each other");
 	if (job->pid != 0 && args_flag(args, "detach"))
 		return args_refuse(args, "-D is for a program to be started");
+	if (args_flag(args, "wall") && args_flag(args, "off-cpu"))
+		return args_refuse(args,
+				   "--wall and --off-cpu exclude each other");
+	job->time = args_flag(args, "wall")	 ? SESSION_WALL
+		    : args_flag(args, "off-cpu") ? SESSION_OFF_CPU
+						 : SESSION_CPU;
 	job->argv = job->pid == 0 ? args_operands(args) : NULL;
 	rc = parse_confidence(job);
 	return rc != CLI_OK ? rc : parse_hz(job);
@@ -256,9 +263,13 @@ static int rest(void *ctx, struct hark_err *err)
 
 static int open_writer(struct job *job, struct hark_err *err)
 {
+	static const enum profile_clock clocks[] = {
+	    [SESSION_CPU] = PROFILE_CPU,
+	    [SESSION_WALL] = PROFILE_WALL,
+	    [SESSION_OFF_CPU] = PROFILE_OFF_CPU};
 	struct profile_plan plan = {
 	    .argv = job->argv,
-	    .clock = PROFILE_CPU,
+	    .clock = clocks[job->time],
 	    .period_ns = 1000000000ull / job->hz,
 	    .began_ns = (uint64_t)tracee_now_ns(),
 	};
@@ -285,32 +296,32 @@ static void discard(struct job *job)
 	shelf_forget(job->path);
 }
 
-static void tell(const struct job *job, const struct collect_account *a,
-		 const struct session_clock *c,
-		 const struct profile_ending *end)
+static const char *file_of(const struct job *job)
 {
-	uint64_t lost = a->executed - a->recorded,
-		 cpu = end->cpu_user_ns + end->cpu_system_ns;
-	double hz = (double)job->hz;
-	char more[96] = "", checks[96] = "";
+	return strcmp(job->path, "-") == 0 ? "standard output" : job->path;
+}
 
-	if (lost > 0)
-		fmt_text(more, sizeof more,
-			 ", %lu lost (%lu no room, %lu in hark, %lu faults)",
-			 (unsigned long)lost, (unsigned long)a->dropped,
-			 (unsigned long)a->recursed, (unsigned long)a->faulted);
-	if (c->has_kernel && c->cpu_ns > 0)
-		hz = (double)a->executed * 1e9 / (double)c->cpu_ns;
-	else if (c->has_kernel && cpu > 0)
-		hz = (double)a->executed * 1e9 / (double)cpu;
-	if (end->is_checked)
-		fmt_text(
-		    checks, sizeof checks, "; %lu samples checked, %lu differ",
-		    (unsigned long)end->checked, (unsigned long)end->differing);
-	say("profile: %lu samples of %zu thread%s (%.0f Hz)%s%s; %s",
-	    (unsigned long)a->recorded, job->n_threads,
-	    job->n_threads == 1 ? "" : "s", hz, more, checks,
-	    strcmp(job->path, "-") == 0 ? "standard output" : job->path);
+static void tell_waits(const struct job *job, const struct session_waits *w)
+{
+	const char *plural = job->n_threads == 1 ? "" : "s";
+
+	if (job->time == SESSION_OFF_CPU)
+		say("profile: %lu waits of %zu thread%s, %.3f s in all (%.3f s "
+		    "too short to be seen); %s",
+		    (unsigned long)w->waits, job->n_threads, plural,
+		    (double)w->wait_ns / 1e9, (double)w->short_ns / 1e9,
+		    file_of(job));
+	if (w->lost > 0)
+		say("profile: %lu records of waits were lost: hark was too "
+		    "slow",
+		    (unsigned long)w->lost);
+}
+
+static void tell_clock(const struct session_clock *c,
+		       const struct profile_ending *end)
+{
+	uint64_t cpu = end->cpu_user_ns + end->cpu_system_ns;
+
 	if (c->no_events != 0)
 		say("profile: by timers of the threads, for the kernel gives "
 		    "hark no events (%s): no more often than its own clock "
@@ -323,14 +334,58 @@ static void tell(const struct job *job, const struct collect_account *a,
 		    100.0 * (double)end->cpu_system_ns / (double)cpu);
 }
 
-static void count_lost(struct job *job, const struct collect_account *a)
+/* Samples a second, of the time that was sampled. */
+static double rate_of(const struct job *job, const struct collect_account *a,
+		      const struct session_clock *c,
+		      const struct profile_ending *end)
+{
+	uint64_t cpu =
+	    c->cpu_ns > 0 ? c->cpu_ns : end->cpu_user_ns + end->cpu_system_ns;
+
+	if (!c->has_kernel || cpu == 0)
+		return (double)job->hz;
+	return (double)a->executed * 1e9 / (double)cpu;
+}
+
+static void tell(const struct job *job, const struct collect_account *a,
+		 const struct session_clock *c, const struct session_waits *w,
+		 const struct profile_ending *end)
+{
+	uint64_t lost = a->executed - a->recorded;
+	char more[96] = "", waiting[48] = "", checks[96] = "";
+
+	if (lost > 0)
+		fmt_text(more, sizeof more,
+			 ", %lu lost (%lu no room, %lu in hark, %lu faults)",
+			 (unsigned long)lost, (unsigned long)a->dropped,
+			 (unsigned long)a->recursed, (unsigned long)a->faulted);
+	if (job->time == SESSION_WALL)
+		fmt_text(waiting, sizeof waiting, " and %lu ms of waiting",
+			 (unsigned long)(w->wait_ns / 1000000));
+	if (end->is_checked)
+		fmt_text(
+		    checks, sizeof checks, "; %lu samples checked, %lu differ",
+		    (unsigned long)end->checked, (unsigned long)end->differing);
+	if (job->time != SESSION_OFF_CPU) {
+		say("profile: %lu samples%s of %zu thread%s (%.0f Hz)%s%s; %s",
+		    (unsigned long)a->recorded, waiting, job->n_threads,
+		    job->n_threads == 1 ? "" : "s", rate_of(job, a, c, end),
+		    more, checks, file_of(job));
+		tell_clock(c, end);
+	}
+	tell_waits(job, w);
+}
+
+static void count_lost(struct job *job, const struct collect_account *a,
+		       const struct session_waits *w)
 {
 	const struct {
 		const char *why;
 		uint64_t n;
 	} lost[] = {{"no room for them", a->dropped},
 		    {"the thread was in hark", a->recursed},
-		    {"memory of the stack was not there", a->faulted}};
+		    {"memory of the stack was not there", a->faulted},
+		    {"records of waits: hark was too slow", w->lost}};
 
 	for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
 		if (lost[i].n > 0)
@@ -346,6 +401,7 @@ static int run_session(struct job *job, struct session *s, int *status,
 	struct profile_ending end = {0};
 	struct collect_account account;
 	struct session_clock clock;
+	struct session_waits waits;
 	struct hark_err second;
 	int rc = probe_watch(s, is_child, &why, err);
 
@@ -356,7 +412,8 @@ static int run_session(struct job *job, struct session *s, int *status,
 	end.cpu_user_ns -= job->user_ns;
 	end.cpu_system_ns -= job->system_ns;
 	session_sampled(s, &account, &clock);
-	count_lost(job, &account);
+	session_waited(s, &waits);
+	count_lost(job, &account, &waits);
 	end.is_checked = args_flag(job->args, "check");
 	end.checked = clock.checked;
 	end.differing = clock.differing;
@@ -368,7 +425,7 @@ static int run_session(struct job *job, struct session *s, int *status,
 	if (profile_finish(job->writer, &end, rc < 0 ? &second : err) < 0)
 		rc = -1;
 	if (rc == 0)
-		tell(job, &account, &clock, &end);
+		tell(job, &account, &clock, &waits, &end);
 	if (is_child && *status < 0)
 		*status = probe_wait_child(session_pid(s), NULL);
 	return rc;
@@ -388,6 +445,7 @@ static void say_mistake(void *ctx, const char *text)
 static int run(struct job *job, int *status)
 {
 	const struct session_samples samples = {
+	    .time = job->time,
 	    .period_ns = 1000000000ull / job->hz,
 	    .put = put,
 	    .maps = put_maps,

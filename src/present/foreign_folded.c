@@ -229,10 +229,10 @@ static void put_sample(const struct stacks *s, const struct stacks_sample *m,
 	    __builtin_mul_overflow(period, s->period_ns, &period))
 		period = UINT64_MAX;
 	put_comm(t, out);
-	fprintf(out,
-		" %d/%d %" PRIu64 ".%06" PRIu64 ": %" PRIu64 " cpu-clock:\n",
+	fprintf(out, " %d/%d %" PRIu64 ".%06" PRIu64 ": %" PRIu64 " %s:\n",
 		t->pid, t->tid, m->time_ns / 1000000000,
-		m->time_ns % 1000000000 / 1000, period);
+		m->time_ns % 1000000000 / 1000, period,
+		s->event != NULL ? s->event : "cpu-clock");
 	for (v = m->node; v != 0; v = s->nodes[v].parent) {
 		f = &s->frames[s->nodes[v].frame];
 		fputs("\t               0 ", out);

@@ -1131,7 +1131,7 @@ function showFacts() {
   $('title').textContent = title;
   $('title').title = title;
   const facts = [`${count.format(D.samples)} samples`];
-  if (D.unit === 'ns') facts.push(time(D.total) + ' in all');
+  if (D.unit === 'ns') facts.push(time(D.total) + ' waited in all');
   if (D.duration) facts.push(time(D.duration));
   const n = D.threads.reduce((s, t) => s + t[3], 0);
   facts.push(n === 1 ? '1 thread' : `${count.format(n)} threads`);

@@ -50,6 +50,7 @@ enum stacks_unit {
 
 struct stacks {
 	const char *title; /* the command */
+	const char *event; /* what samples are of, in a word; or NULL */
 	enum stacks_unit unit;
 	uint64_t period_ns;   /* of one sample; 0: none */
 	uint64_t duration_ns; /* of it all */

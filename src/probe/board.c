@@ -2,6 +2,7 @@
 #include "probe/board_priv.h"
 
 #include "inside/sys.h"
+#include "probe/native_priv.h"
 #include "script/verify.h"
 
 #include <errno.h>
@@ -140,6 +141,21 @@ struct collect_area *board_area_at(const struct board *b, uint32_t number)
 struct collect_area *board_area(struct board *b)
 {
 	return b->own;
+}
+
+uint64_t board_hooked(const struct board *b, uint32_t pid, uint32_t tid)
+{
+	uint32_t n = board_areas(b);
+
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		const struct collect_area *a = board_area_at(b, i);
+		const struct native_thread *t =
+		    (const struct native_thread *)(const void *)a->native;
+
+		if (a->tid == tid && a->pid == pid && (a->owner & 3) == 1)
+			return __atomic_load_n(&t->hook, __ATOMIC_RELAXED);
+	}
+	return 0;
 }
 
 void board_gone(struct board *b, uint32_t pid)

@@ -33,6 +33,9 @@ void board_loaded_by(struct board *b, uint32_t asked,
 		     void (*visit)(void *ctx, uint32_t pid), void *ctx);
 /* Nobody waits for hark any more. */
 void board_leave(struct board *b);
+/* A thread that is in a hooked system call: its struct probe_frame, in the
+ * process; 0: it is not. Ids as the target numbers them. */
+uint64_t board_hooked(const struct board *b, uint32_t pid, uint32_t tid);
 /* A process has ended, as the target numbers them: its areas are free. */
 void board_gone(struct board *b, uint32_t pid);
 

@@ -312,16 +312,25 @@ static void settle(const struct probe_frame *frame)
 	native_let_through(t, t->blocked);
 }
 
-/* A tick that comes now is of the system call. */
-static void note_hook(uint64_t frame)
+/* Is it made from here, and may take long? */
+static bool is_long(uint64_t number)
+{
+	return number == NR_TIMEDWAIT || number == NR_SUSPEND ||
+	       number == NR_PSELECT || number == NR_PPOLL ||
+	       number == NR_EPOLL_PWAIT || number == NR_EPOLL_PWAIT2;
+}
+
+/* A tick that comes now is of the system call; so is a look from outside. */
+static void note_hook(const struct probe_frame *frame, bool is_made)
 {
 	struct native_thread *t;
 
 	if (!(native_plan()->flags & COLLECT_TICKS) || native_is_guest())
 		return;
-	t = native_find();
+	t = is_made && is_long(frame->gpr[X86_RAX]) ? native_make()
+						    : native_find();
 	if (t && t->fs == 0)
-		t->hook = frame;
+		t->hook = is_made ? (uint64_t)frame : 0;
 }
 
 uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
@@ -332,9 +341,9 @@ uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 
 	settle(frame);
 	native_arm();
-	note_hook((uint64_t)frame);
+	note_hook(frame, true);
 	how = call(frame, cookie, &answer);
-	note_hook(0);
+	note_hook(frame, false);
 	if (how != 1)
 		return how;
 	frame->gpr[X86_RAX] = (uint64_t)answer;

@@ -1,19 +1,13 @@
 /* probe/sampling.c - samples put together, and what was mapped then. */
-#include "probe/sampling.h"
+#include "probe/sampling_priv.h"
 
 #include "base/fmt.h"
 #include "outside/proc.h"
 #include "probe/collect_priv.h"
+#include "probe/wait_look.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Of a process: what is mapped there. */
-struct known {
-	pid_t pid;
-	struct modules *modules; /* owned; NULL: those of its parent */
-	uint64_t began;		 /* in ticks since boot; 0: not known */
-};
 
 /* Of an area: whose samples they were, and parts of one that is not whole
  * yet. */
@@ -33,31 +27,26 @@ struct whole {
 	uint32_t n;
 };
 
-struct sampling {
-	const struct session_samples *p; /* borrowed */
-	struct image *image;		 /* borrowed */
-	struct known *known;		 /* owned */
-	size_t n_known;
-	struct partial *partial; /* owned: by area */
-	size_t n_partial;
-	int64_t looked_ns;  /* when modules were looked at for an address */
-	uint64_t differing; /* stacks that were put together wrong */
-};
-
 static int no_memory(struct hark_err *err)
 {
 	return err_set(err, HARK_ENOMEM, 0, "out of memory");
 }
 
-int sampling_new(const struct session_samples *p, struct image *image,
-		 struct sampling **out, struct hark_err *err)
+int sampling_new(const struct session_samples *p, bool follows,
+		 struct image *image, struct sampling **out,
+		 struct hark_err *err)
 {
 	struct sampling *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return no_memory(err);
 	s->p = p;
+	s->follows = follows;
 	s->image = image;
+	if (sampling_open_waits(s, err) < 0) {
+		sampling_free(s);
+		return -1;
+	}
 	*out = s;
 	return 0;
 }
@@ -74,6 +63,7 @@ void sampling_free(struct sampling *s)
 {
 	if (s == NULL)
 		return;
+	sampling_close_waits(s);
 	for (size_t i = 0; i < s->n_known; i++)
 		modules_free(s->known[i].modules);
 	for (size_t i = 0; i < s->n_partial; i++) {
@@ -92,7 +82,7 @@ uint64_t sampling_differing(const struct sampling *s)
 
 /* -- What is mapped -- */
 
-static struct known *find_known(const struct sampling *s, pid_t pid)
+struct known *sampling_known(const struct sampling *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->n_known; i++)
 		if (s->known[i].pid == pid)
@@ -102,7 +92,7 @@ static struct known *find_known(const struct sampling *s, pid_t pid)
 
 static struct known *know(struct sampling *s, pid_t pid, struct hark_err *err)
 {
-	struct known *k = find_known(s, pid);
+	struct known *k = sampling_known(s, pid);
 
 	if (k != NULL)
 		return k;
@@ -126,6 +116,14 @@ static void keep_first(struct sampling *s, pid_t pid)
 			s->partial[i].owner = 0;
 }
 
+static int tell_maps(struct sampling *s, pid_t pid, struct modules *modules,
+		     struct hark_err *err)
+{
+	if (s->look != NULL && wait_look_maps(s->look, pid, modules, err) < 0)
+		return -1;
+	return s->p->maps(s->p->ctx, pid, modules, err);
+}
+
 int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 		  struct hark_err *err)
 {
@@ -142,19 +140,18 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 	if (!is_new && k->modules != NULL) {
 		if (modules_refresh(k->modules, &changed, err) < 0)
 			return -1;
-		return changed ? s->p->maps(s->p->ctx, pid, k->modules, err)
-			       : 0;
+		return changed ? tell_maps(s, pid, k->modules, err) : 0;
 	}
 	if (modules_of_pid(s->image, pid, &modules, err) < 0)
 		return -1;
 	modules_free(k->modules);
 	k->modules = modules;
-	return s->p->maps(s->p->ctx, pid, modules, err);
+	k->is_other = false;
+	return tell_maps(s, pid, modules, err);
 }
 
-/* A child of fork has what its parent had. It may have executed something else
- * by now, so that itself is not asked. */
-static int inherit_maps(struct sampling *s, pid_t pid, struct hark_err *err)
+/* It may have executed something else by now, so that itself is not asked. */
+int sampling_inherit(struct sampling *s, pid_t pid, struct hark_err *err)
 {
 	const struct known *from;
 	struct known *k = know(s, pid, err);
@@ -163,9 +160,12 @@ static int inherit_maps(struct sampling *s, pid_t pid, struct hark_err *err)
 	if (k == NULL)
 		return -1;
 	proc_status(pid, pid, "PPid", 10, &parent);
-	from = find_known(s, (pid_t)parent);
+	from = sampling_known(s, (pid_t)parent);
 	if (from == NULL || from->modules == NULL)
 		from = &s->known[0];
+	k->plan = from->plan;
+	if (s->look != NULL && wait_look_like(s->look, pid, from->pid, err) < 0)
+		return -1;
 	return from->modules == NULL
 		   ? 0
 		   : s->p->maps(s->p->ctx, pid, from->modules, err);
@@ -183,7 +183,7 @@ static void leave(struct sampling *s, struct partial *p)
 /* Another process has its number. The maps that are known are not its own. */
 static int renew_process(struct sampling *s, pid_t pid, struct hark_err *err)
 {
-	struct known *k = find_known(s, pid);
+	struct known *k = sampling_known(s, pid);
 	uint64_t began = proc_began(pid);
 
 	if (k == NULL || began == 0 || k->began == began)
@@ -191,7 +191,7 @@ static int renew_process(struct sampling *s, pid_t pid, struct hark_err *err)
 	modules_free(k->modules);
 	k->modules = NULL;
 	k->began = began;
-	return inherit_maps(s, pid, err);
+	return sampling_inherit(s, pid, err);
 }
 
 /* Another thread has the area. If it has the number of one that was elsewhere,
@@ -280,7 +280,7 @@ static void look_for(struct sampling *s, pid_t pid, const struct partial *p,
 		     int64_t now_ns)
 {
 	enum { SELDOM_NS = 100000000 };
-	const struct known *k = find_known(s, pid);
+	const struct known *k = sampling_known(s, pid);
 	bool is_strange = false;
 	struct hark_err ignored;
 
@@ -399,8 +399,8 @@ static int hand_out(struct sampling *s, const struct board_record *r,
 	    .end = in->end,
 	};
 
-	if (find_known(s, sample.pid) == NULL &&
-	    inherit_maps(s, sample.pid, err) < 0)
+	if (sampling_known(s, sample.pid) == NULL &&
+	    sampling_inherit(s, sample.pid, err) < 0)
 		return -1;
 	look_for(s, sample.pid, p, (int64_t)r->time_ns);
 	if (s->p->checks && check_whole(s, r, in, p, err) < 0)

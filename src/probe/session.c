@@ -48,7 +48,8 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 	if (image_new(&s->image, err) < 0)
 		return -1;
 	if (s->p.samples != NULL &&
-	    sampling_new(s->p.samples, s->image, &s->sampling, err) < 0)
+	    sampling_new(s->p.samples, s->p.follows, s->image, &s->sampling,
+			 err) < 0)
 		return -1;
 	if (s->p.launch != NULL) {
 		pid_t pid;
@@ -149,6 +150,8 @@ int session_step(struct session *s, enum session_status *out,
 		return -1;
 	if (!is_over && session_hear_loaded(s, err) < 0)
 		return -1;
+	if (s->sampling != NULL && sampling_step(s->sampling, err) < 0)
+		return -1;
 	*out = output_has_exit(s->output, &status) ? SESSION_EXIT
 	       : is_over			   ? SESSION_ENDED
 						   : SESSION_ON;
@@ -163,6 +166,8 @@ void session_wait(struct session *s)
 	if (s->is_busy)
 		return;
 	pause = pause < GLANCE_NS ? pause : GLANCE_NS;
+	if (s->sampling != NULL && sampling_rest(s->sampling) < (uint64_t)pause)
+		pause = (int64_t)sampling_rest(s->sampling);
 	if (tick != INT64_MAX) {
 		tick -= tracee_now_ns();
 		pause = tick < pause ? tick : pause;
@@ -174,12 +179,17 @@ void session_wait(struct session *s)
 int session_stop(struct session *s, struct hark_err *err)
 {
 	struct hark_err second;
-	int rc;
+	int rc = 0;
 
+	if (s->sampling != NULL && sampling_finish(s->sampling, err) < 0)
+		rc = -1;
 	if (s->ticking != NULL)
 		ticking_stop(s->ticking);
+	if (s->sampling != NULL)
+		sampling_stop(s->sampling);
 	board_leave(s->board);
-	rc = session_take_out(s, err);
+	if (session_take_out(s, rc < 0 ? &second : err) < 0)
+		rc = -1;
 
 	insert_leave_children();
 	if (session_drain(s, true, rc < 0 ? &second : err) < 0)

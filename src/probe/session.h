@@ -24,7 +24,7 @@
 
 struct session;
 
-/* -- Samples: what the threads do, a period of CPU time after the other -- */
+/* -- Samples: what the threads do, again and again -- */
 
 struct session_frame {
 	uint64_t pc;
@@ -35,17 +35,33 @@ struct session_frame {
 struct session_sample {
 	pid_t pid, tid;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint32_t ticks;	  /* periods that it stands for: 1, as a rule */
-	uint32_t map;	  /* which of the thread's stacks */
+	/* Periods that it stands for: 1, as a rule; of SESSION_OFF_CPU:
+	 * nanoseconds. */
+	uint64_t ticks;
+	uint32_t map; /* which of the thread's stacks */
 	/* Of the last sample of that stack, from the outermost on, so many
 	 * frames are still there; these have come in the place of others. */
 	uint32_t kept, n;
 	const struct session_frame *frames; /* outermost first */
-	uint8_t end;			    /* enum unwind_end */
+	uint8_t end; /* enum unwind_end, or one of those below */
+};
+
+/* No stack at all, and why. ORDER unwind_end: behind those. */
+enum {
+	SESSION_SHORT = 4, /* a wait that was over before it was looked at */
+	SESSION_READY,	   /* it could run, but had no processor */
+};
+
+/* When threads are sampled. */
+enum session_time {
+	SESSION_CPU,	 /* a period of CPU time after the other */
+	SESSION_WALL,	 /* the same; and of time, while they do not run */
+	SESSION_OFF_CPU, /* never; each wait is told, with how long it was */
 };
 
 /* Borrowed. What they return is as always. */
 struct session_samples {
+	enum session_time time;
 	uint64_t period_ns;
 	uint32_t scan;	/* as struct unwind_space has it */
 	bool is_strict; /* likewise */
@@ -71,6 +87,15 @@ struct session_clock {
 			  * not tell */
 	int no_events;	 /* errno: it is a timer of each thread instead */
 	uint64_t checked, differing; /* samples */
+};
+
+/* Of all threads together. */
+struct session_waits {
+	uint64_t waits;	   /* how many began */
+	uint64_t wait_ns;  /* how long they were */
+	uint64_t short_ns; /* of that, with SESSION_SHORT */
+	uint64_t ready_ns;
+	uint64_t lost; /* records of the kernel's: there was no room */
 };
 
 /* All borrowed. */
@@ -129,6 +154,8 @@ void session_accounts(const struct session *s,
 /* Of all samples; and the clock that they were taken by. */
 void session_sampled(const struct session *s, struct collect_account *out,
 		     struct session_clock *clock);
+/* And of all waits. */
+void session_waited(const struct session *s, struct session_waits *out);
 /* One line for each reason that something was not recorded, or recorded and
  * not shown; all are losses but what came after exit(). */
 void session_explain(const struct session *s,

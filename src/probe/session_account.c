@@ -97,9 +97,16 @@ void session_sampled(const struct session *s, struct collect_account *out,
 	uint64_t differing;
 
 	board_samples(s->board, out);
-	ticking_clock(s->ticking, clock);
+	*clock = (struct session_clock){0};
+	if (s->ticking != NULL)
+		ticking_clock(s->ticking, clock);
 	board_checks(s->board, &clock->checked, &differing);
 	clock->differing = differing + sampling_differing(s->sampling);
+}
+
+void session_waited(const struct session *s, struct session_waits *out)
+{
+	sampling_waits(s->sampling, out);
 }
 
 struct explain {

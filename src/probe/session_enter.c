@@ -58,6 +58,12 @@ static void read_name(pid_t pid, char out[NAME_SIZE])
 		close(fd);
 }
 
+/* Waits need no clock, only what is done for ticks in system calls. */
+static bool is_ticking(const struct session *s)
+{
+	return s->p.samples == NULL || s->p.samples->time != SESSION_OFF_CPU;
+}
+
 /* There is one, for samples or for profile-N; it is the same for all programs.
  */
 static int make_clock(struct session *s, const struct draft *p,
@@ -69,10 +75,11 @@ static int make_clock(struct session *s, const struct draft *p,
 
 	if (period_ns == 0)
 		return 0;
-	if (s->ticking == NULL &&
+	if (is_ticking(s) && s->ticking == NULL &&
 	    ticking_new(period_ns, s->p.follows, &s->ticking, err) < 0)
 		return -1;
-	plan->flags |= ticking_flags(s->ticking);
+	plan->flags |= s->ticking != NULL ? ticking_flags(s->ticking)
+					  : (uint32_t)COLLECT_TICKS;
 	plan->period_ns = period_ns;
 	if (s->p.samples != NULL) {
 		plan->flags |= COLLECT_SAMPLES |

@@ -10,6 +10,7 @@
 #include "outside/attach.h"
 #include "outside/proc.h"
 #include "outside/refuse.h"
+#include "outside/tracee.h"
 #include "probe/along.h"
 
 #include <stdlib.h>
@@ -40,12 +41,13 @@ static void late_changed(void *ctx)
 int session_tick(struct session *s, struct door *d, const struct stage *st,
 		 struct hark_err *err)
 {
-	if (s->ticking == NULL)
-		return 0;
 	if (s->sampling != NULL &&
-	    sampling_maps(s->sampling, d->pid, true, err) < 0)
+	    (sampling_maps(s->sampling, d->pid, true, err) < 0 ||
+	     sampling_watch(s->sampling, d, st->insertion, s->board, err) < 0))
 		return -1;
-	return ticking_start(s->ticking, d, st->insertion, err);
+	return s->ticking == NULL
+		   ? 0
+		   : ticking_start(s->ticking, d, st->insertion, err);
 }
 
 /* What comes later. */
@@ -92,6 +94,7 @@ static void loaded(void *ctx, uint32_t pid)
 
 int session_hear_loaded(struct session *s, struct hark_err *err)
 {
+	int64_t since = tracee_now_ns();
 	uint32_t asked;
 
 	if (!board_loaded(s->board, &asked))
@@ -101,6 +104,8 @@ int session_hear_loaded(struct session *s, struct hark_err *err)
 		return -1;
 	board_loaded_by(s->board, asked, loaded, s);
 	board_loaded_done(s->board, asked);
+	if (s->sampling != NULL)
+		sampling_held(s->sampling, s->pid, since);
 	return 0;
 }
 
@@ -278,6 +283,7 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 		    struct hark_err *err)
 {
 	struct stage *place = add_stage(s), st = {0};
+	int64_t since = tracee_now_ns();
 	struct hark_err why;
 	bool ticked;
 	int rc = 0;
@@ -303,6 +309,8 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 	}
 	tell_next(s, pid, &why);
 	board_exec_over(s->board);
+	if (s->sampling != NULL)
+		sampling_held(s->sampling, pid, since);
 	return rc;
 }
 

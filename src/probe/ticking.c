@@ -98,8 +98,7 @@ static int keep_event(struct ticking *t, int fd, pid_t pid,
 	return 0;
 }
 
-/* One for each thread that was there: as many as may be. */
-static void allow_files(void)
+void ticking_allow_files(void)
 {
 	struct rlimit l;
 
@@ -123,7 +122,7 @@ static int cannot(int why, struct hark_err *err)
 static int start_events(struct ticking *t, const struct door *d,
 			struct hark_err *err)
 {
-	allow_files();
+	ticking_allow_files();
 	for (int k = 0; k < d->n_threads; k++) {
 		int fd;
 
@@ -147,13 +146,18 @@ int ticking_start(struct ticking *t, struct door *d, const struct insertion *in,
 				       : start_events(t, d, err);
 }
 
-/* HARK_CLOCK=timer is for tests. */
-static void choose(struct ticking *t)
+bool ticking_has_no_events(void)
 {
 	const char *wish = getenv("HARK_CLOCK");
+
+	return wish != NULL && strcmp(wish, "timer") == 0;
+}
+
+static void choose(struct ticking *t)
+{
 	int fd;
 
-	if ((wish != NULL && strcmp(wish, "timer") == 0) || !is_kernel_fit()) {
+	if (ticking_has_no_events() || !is_kernel_fit()) {
 		t->clock.no_events = EOPNOTSUPP;
 	} else {
 		fd = open_clock(t, 0);

@@ -37,6 +37,12 @@ void ticking_stop(struct ticking *t);
  * it shares with its children stay.) */
 bool ticking_stop_one(struct ticking *t, pid_t pid);
 
+/* hark has an event open for each thread that was there: as many files as may
+ * be. */
+void ticking_allow_files(void);
+/* HARK_CLOCK=timer, for tests: as if the kernel gave none. */
+bool ticking_has_no_events(void);
+
 /* Which clock it is; after ticking_stop: how much of it has run. */
 void ticking_clock(const struct ticking *t, struct session_clock *out);
 

@@ -166,10 +166,13 @@ static struct named_module *module_of(struct names *n, uint32_t number)
 
 const char *names_broken(uint64_t end)
 {
-	static const char *const why[] = {
-	    /* ORDER unwind_end */
-	    "[end of stack]", "[callers not found]", "[stack not readable]",
-	    "[callers beyond the limit]"};
+	static const char *const why[] = {/* ORDER unwind_end */
+					  "[end of stack]",
+					  "[callers not found]",
+					  "[stack not readable]",
+					  "[callers beyond the limit]",
+					  [PROFILE_SHORT] = "[short waits]",
+					  [PROFILE_READY] = "[no processor]"};
 
 	return why[end < sizeof why / sizeof why[0] ? end : 1];
 }

@@ -65,8 +65,11 @@ struct profile_sample {
 	uint32_t kept;
 	const struct profile_frame *frames; /* new ones, the outermost first */
 	uint32_t n;
-	uint8_t end; /* ORDER unwind_end: 0: whole */
+	uint8_t end; /* ORDER unwind_end: 0: whole; or one of those below */
 };
+/* There is no stack: of a wait that was over before anybody looked; of a
+ * thread that could run and had no processor. */
+enum { PROFILE_SHORT = 4, PROFILE_READY };
 enum { PROFILE_STACKS = 8 };
 
 /* HARK_EINPUT if kept is more than there was. */

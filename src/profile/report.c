@@ -25,8 +25,9 @@ enum {
 	ROW_BOTH = 60,	  /* fewer are not worth leaving out */
 	CYCLES_LEAST = 3, /* that are worth a line of their own */
 	NAME_LEN = 4096,
-	COLUMNS = 17,	 /* before the name */
-	NAME_LEAST = 24, /* columns of a name, however deep */
+	COLUMNS = 17,	   /* before the name */
+	TIME_COLUMNS = 11, /* before those, if there are times */
+	NAME_LEAST = 24,   /* columns of a name, however deep */
 };
 
 static const double SELF_LEAST = 0.05; /* percent, of functions in the list */
@@ -68,7 +69,7 @@ static const char *plural(uint64_t n)
 
 /* -- Head -- */
 
-static void put_clock(const struct profile_facts *f, FILE *out)
+static void put_clock(const struct profile_facts *f, uint64_t weight, FILE *out)
 {
 	static const char *const clocks[] = {
 	    [PROFILE_CPU] = "of CPU time",
@@ -76,11 +77,23 @@ static void put_clock(const struct profile_facts *f, FILE *out)
 	    [PROFILE_OFF_CPU] = "of waiting",
 	};
 
-	if (profile_rate(f) > 0)
+	if (f->clock == PROFILE_OFF_CPU)
+		fprintf(out, ", %.3f s %s in all", (double)weight / 1e9,
+			clocks[f->clock]);
+	else if (profile_rate(f) > 0)
 		fprintf(out, ", %.4g a second %s", profile_rate(f),
 			clocks[f->clock]);
 	else
 		fprintf(out, ", %s", clocks[f->clock]);
+}
+
+static uint64_t weight_of(const struct stacks *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_samples; i++)
+		sum += s->samples[i].weight;
+	return sum;
 }
 
 static size_t count_threads(const struct stacks *s)
@@ -108,7 +121,7 @@ static void put_head(const struct report_plan *p, FILE *out)
 	fprintf(out, "%zu sample%s of %zu thread%s in %.3f s", s->n_samples,
 		plural(s->n_samples), threads, plural(threads),
 		(double)s->duration_ns / 1e9);
-	put_clock(f, out);
+	put_clock(f, weight_of(s), out);
 	fprintf(out, "; %lu lost\n", (unsigned long)f->lost);
 	if (f->cpu_user_ns != 0 || f->cpu_system_ns != 0)
 		fprintf(out,
@@ -128,8 +141,23 @@ static void put_head(const struct report_plan *p, FILE *out)
 
 /* -- Functions -- */
 
-static void put_shares(FILE *out, uint64_t a, uint64_t b, uint64_t whole)
+static bool is_time(const struct report_plan *p)
 {
+	return p->stacks->unit == STACKS_NS;
+}
+
+/* What stands before a name. */
+static size_t columns(const struct report_plan *p)
+{
+	return COLUMNS + (is_time(p) ? TIME_COLUMNS : 0);
+}
+
+/* Of times, the first one is told, too. */
+static void put_shares(const struct report_plan *p, FILE *out, uint64_t a,
+		       uint64_t b, uint64_t whole)
+{
+	if (is_time(p))
+		fprintf(out, "%10.1f ", (double)a / 1e6);
 	fprintf(out, "%6.1f%% %6.1f%%  ", percent(a, whole), percent(b, whole));
 }
 
@@ -139,11 +167,11 @@ static void put_function(const struct report_plan *p, const struct calls *c,
 {
 	enum term_style style = f->is_unknown ? TERM_DOUBTFUL : TERM_PLAIN;
 	size_t module = f->is_unknown ? 0 : strlen(f->module) + 3;
-	size_t room = COLUMNS + module + NAME_LEAST < p->width
-			  ? p->width - COLUMNS - module
+	size_t room = columns(p) + module + NAME_LEAST < p->width
+			  ? p->width - columns(p) - module
 			  : NAME_LEAST;
 
-	put_shares(out, f->self, f->total, c->total);
+	put_shares(p, out, f->self, f->total, c->total);
 	fputs(term_on(style, p->colored), out);
 	put_name(p, out, f->name, room);
 	fputs(term_off(style, p->colored), out);
@@ -160,7 +188,8 @@ static void put_functions(const struct report_plan *p, const struct calls *c,
 {
 	size_t shown = 0, left = 0;
 
-	fprintf(out, "\n   self   total  function (module)\n");
+	fprintf(out, "\n%s   self   total  function (module)\n",
+		is_time(p) ? " ms waited " : "");
 	for (size_t i = 0; i < c->n_functions; i++) {
 		const struct calls_function *f = &c->functions[c->order[i]];
 
@@ -175,7 +204,7 @@ static void put_functions(const struct report_plan *p, const struct calls *c,
 		shown++;
 	}
 	if (left > 0)
-		fprintf(out, "%*sand %zu more\n", COLUMNS, "", left);
+		fprintf(out, "%*sand %zu more\n", (int)columns(p), "", left);
 }
 
 /* -- Calls -- */
@@ -205,9 +234,10 @@ static void put_run(const struct calls_node *n, FILE *out)
 /* No line is longer than it must be: deep ones begin with their depth. */
 static void indent(const struct tree_print *t, size_t depth)
 {
-	size_t width = t->p->width != 0 ? t->p->width : INDENT_MAX;
+	size_t width = t->p->width != 0 ? t->p->width : INDENT_MAX,
+	       before = columns(t->p);
 	size_t room =
-	    width > COLUMNS + NAME_LEAST ? width - COLUMNS - NAME_LEAST : 0;
+	    width > before + NAME_LEAST ? width - before - NAME_LEAST : 0;
 
 	if (2 * depth > room)
 		fprintf(t->out, "[%zu] ", depth);
@@ -223,11 +253,11 @@ static void put_call(const struct tree_print *t, uint32_t node, size_t depth)
 				: percent(n->self, t->c->total) >= 5
 				    ? TERM_STRONG
 				    : TERM_PLAIN;
-	size_t room = t->p->width > COLUMNS + 2 * depth + NAME_LEAST
-			  ? t->p->width - COLUMNS - 2 * depth
+	size_t room = t->p->width > columns(t->p) + 2 * depth + NAME_LEAST
+			  ? t->p->width - columns(t->p) - 2 * depth
 			  : NAME_LEAST;
 
-	put_shares(t->out, n->total, n->self, t->c->total);
+	put_shares(t->p, t->out, n->total, n->self, t->c->total);
 	indent(t, depth);
 	fputs(term_on(style, t->p->colored), t->out);
 	put_name(t->p, t->out, f->name, room);
@@ -286,8 +316,8 @@ static size_t put_cycle(const struct tree_print *t, size_t i, size_t len,
 
 	for (size_t j = 0; j < len; j++)
 		put_call(t, t->chain[i + j], (*depth)++);
-	put_shares(t->out, t->c->nodes[last].total, t->c->nodes[last].self,
-		   t->c->total);
+	put_shares(t->p, t->out, t->c->nodes[last].total,
+		   t->c->nodes[last].self, t->c->total);
 	indent(t, *depth);
 	fprintf(t->out, "(these %zu again and again: x %zu)\n", len, times);
 	return i + len * times;
@@ -298,7 +328,7 @@ static size_t leave_out(const struct tree_print *t, size_t i, size_t n,
 {
 	const struct calls_node *last = &t->c->nodes[t->chain[i + n - 1]];
 
-	put_shares(t->out, last->total, last->self, t->c->total);
+	put_shares(t->p, t->out, last->total, last->self, t->c->total);
 	indent(t, *depth);
 	fprintf(t->out, "(%zu calls are left out)\n", n);
 	*depth += n;
@@ -342,7 +372,8 @@ static int put_tree(const struct report_plan *p, const struct calls *c,
 	struct tree_print t = {.p = p, .c = c, .out = out};
 	int rc = 0;
 
-	fprintf(out, "\n  total    self  %s\n",
+	fprintf(out, "\n%s  total    self  %s\n",
+		is_time(p) ? " ms waited " : "",
 		p->view == CALLS_UP ? "function, and who called it below it"
 				    : "calls");
 	for (uint32_t i = c->nodes[0].first; rc == 0 && i != 0;

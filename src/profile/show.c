@@ -320,7 +320,7 @@ static void note_doubts(struct work *w)
 	if (count[GUESSED] > 0)
 		note(w->s, "%lu sample%s with guessed frames, marked [guess]",
 		     (unsigned long)count[GUESSED], plural(count[GUESSED]));
-	for (unsigned i = 1; i < GUESSED; i++)
+	for (unsigned i = 1; i < PROFILE_SHORT; i++)
 		if (count[i] > 0)
 			note(w->s,
 			     "%lu sample%s not to the outermost caller: %s",
@@ -403,12 +403,16 @@ static const char *title_of(const struct profile *p)
 
 static void fill(struct profile_stacks *s, const struct profile *p)
 {
+	static const char *const events[] = {[PROFILE_CPU] = "cpu-clock",
+					     [PROFILE_WALL] = "wall-clock",
+					     [PROFILE_OFF_CPU] = "off-cpu"};
 	struct stacks *k = &s->stacks;
 
 	k->title = title_of(p);
+	k->event = events[p->facts.clock];
 	k->unit =
 	    p->facts.clock == PROFILE_OFF_CPU ? STACKS_NS : STACKS_SAMPLES;
-	k->period_ns = p->facts.period_ns;
+	k->period_ns = k->unit == STACKS_NS ? 0 : p->facts.period_ns;
 	k->duration_ns = p->facts.duration_ns;
 	k->frames = s->names.frames;
 	k->n_frames = s->names.n_frames;

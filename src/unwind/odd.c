@@ -229,6 +229,25 @@ static enum unwind_step guess(struct unwind_work *w, struct frame_cpu *cpu,
 
 /* -- One step of all registers -- */
 
+/* A register that the rule needs, and nobody has saved. */
+static bool find_rbp(struct unwind_work *w, const struct frame_rule *rule,
+		     struct frame_cpu *cpu)
+{
+	if (w->s->find_rbp == NULL || rule->kind != FRAME_REG ||
+	    rule->reg != FRAME_RBP || (cpu->known >> FRAME_RBP & 1) != 0 ||
+	    !w->s->find_rbp(w->s->ctx, cpu->reg[FRAME_RIP], cpu->reg[FRAME_RSP],
+			    &cpu->reg[FRAME_RBP]))
+		return false;
+	cpu->known |= 1u << FRAME_RBP;
+	return true;
+}
+
+/* What was found out must lead to something that could be. */
+static bool is_caller(struct unwind_work *w, uint64_t pc)
+{
+	return pc == 0 || is_behind_call(w, pc) || is_restorer(w, pc);
+}
+
 static enum unwind_step step(struct unwind_work *w, struct frame_cpu *cpu,
 			     uint8_t *how)
 {
@@ -237,6 +256,7 @@ static enum unwind_step step(struct unwind_work *w, struct frame_cpu *cpu,
 	const struct frame_table *t = NULL;
 	const struct frame_rule *rule = unwind_look_up(w, pc, &t);
 	bool has_rule = rule != NULL && rule->kind != FRAME_NONE;
+	bool was_found = has_rule && find_rbp(w, rule, cpu);
 	enum frame_result got = has_rule ? frame_apply(t, rule, &memory, cpu)
 					 : leave_signal(w, &memory, cpu);
 
@@ -246,6 +266,8 @@ static enum unwind_step step(struct unwind_work *w, struct frame_cpu *cpu,
 		return end_as(w, UNWIND_UNREADABLE);
 	if (got == FRAME_UNKNOWN)
 		return guess(w, cpu, has_rule, how);
+	if (was_found && !is_caller(w, cpu->reg[FRAME_RIP]))
+		return end_as(w, UNWIND_LOST);
 	*how = cpu->exact ? UNWIND_SIGNAL : UNWIND_RULE;
 	if (cpu->exact && cpu->known == UNWIND_ALL && w->s->interrupted != NULL)
 		w->s->interrupted(w->s->ctx, cpu);

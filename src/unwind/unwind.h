@@ -79,6 +79,9 @@ struct unwind_space {
 	 * them, and may change them: there may be code that only ctx knows.
 	 * NULL: they are what they are. */
 	void (*interrupted)(void *ctx, struct frame_cpu *cpu);
+	/* The rule of a frame counts from rbp, which is not known; pc and sp
+	 * are: who reads the code may find it out. NULL: nobody can. */
+	bool (*find_rbp)(void *ctx, uint64_t pc, uint64_t sp, uint64_t *out);
 };
 
 /* -- Without a map -- */

@@ -4,6 +4,9 @@ writes: one line, an answer for each question.
 
     between NAME LOW HIGH  yes, if the share of the samples with NAME on their
                            stack is; else the share
+    lasts NAME NS LOW HIGH
+                           yes, if what has NAME on its stack is, in time, LOW to
+                           HIGH times so much; else how many times
     deep NAME              the most times that NAME stands on one stack
     samples LOW HIGH       yes, if there are so many; else how many
     weight LOW HIGH        the same of what they stand for
@@ -33,6 +36,12 @@ def main():
             del words[:3]
             share = total(page, name) / max(page["weight"], 1)
             answers.append(between(share, low, high))
+        elif word == "lasts":
+            name, ns, low, high = words[:4]
+            del words[:4]
+            a_weight = 1 if page["unit"] == "ns" else page["period_ns"]
+            lasted = total(page, name) * a_weight / float(ns)
+            answers.append(between(lasted, low, high))
         elif word == "deep":
             name = words.pop(0)
             answers.append(str(max((c["calls_most"] for c in page["calls"]

@@ -76,7 +76,7 @@ static void begin(void)
 
 	open_world("pid1::f0:entry { trace(arg0); }");
 	n_got = n_taken = n_gone = n_said = 0;
-	ck_assert_int_eq(sampling_new(&want, NULL, &sampling, &err), 0);
+	ck_assert_int_eq(sampling_new(&want, false, NULL, &sampling, &err), 0);
 }
 
 static void end(void)

@@ -1,0 +1,43 @@
+/* probe/sampling_priv.h - for sampling.c and sampling_waits.c. */
+#ifndef PROBE_SAMPLING_PRIV_H
+#define PROBE_SAMPLING_PRIV_H
+
+#include "probe/sampling.h"
+
+/* Of a process: what is mapped there. */
+struct known {
+	pid_t pid;
+	struct modules *modules; /* owned; NULL: those of its parent */
+	uint64_t began;		 /* in ticks since boot; 0: not known */
+	uint64_t plan;		 /* the struct collect_plan in it; or 0 */
+	bool is_other;		 /* it has executed something since */
+};
+
+struct sampling {
+	const struct session_samples *p; /* borrowed */
+	bool follows;			 /* children of fork, too */
+	struct image *image;		 /* borrowed */
+	struct known *known;		 /* owned */
+	size_t n_known;
+	struct partial *partial; /* owned: by area */
+	size_t n_partial;
+	int64_t looked_ns;  /* when modules were looked at for an address */
+	uint64_t differing; /* stacks that were put together wrong */
+	/* Of waits; all NULL if they are not asked for. */
+	struct switches *switches; /* owned */
+	struct waits *waits;	   /* owned */
+	struct wait_look *look;	   /* owned */
+	const struct board *board; /* borrowed */
+	bool is_watched;	   /* the first threads are */
+	uint64_t stepped_ns;
+};
+
+struct known *sampling_known(const struct sampling *s, pid_t pid);
+/* A child of fork has what its parent had. */
+int sampling_inherit(struct sampling *s, pid_t pid, struct hark_err *err);
+
+/* 0, too, if they are not asked for. */
+int sampling_open_waits(struct sampling *s, struct hark_err *err);
+void sampling_close_waits(struct sampling *s);
+
+#endif
