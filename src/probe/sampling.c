@@ -175,8 +175,11 @@ int sampling_inherit(struct sampling *s, pid_t pid, struct hark_err *err)
 
 static void leave(struct sampling *s, struct partial *p)
 {
-	if (p->owner != 0 && s->p->gone != NULL)
+	if (p->owner != 0 && s->p->gone != NULL) {
 		s->p->gone(s->p->ctx, p->pid, p->tid);
+		if (s->waits != NULL)
+			waits_forget(s->waits, p->pid, p->tid);
+	}
 	p->owner = 0;
 }
 
@@ -213,12 +216,21 @@ static int change_owner(struct sampling *s, struct partial *p,
 	return renew_process(s, p->pid, err);
 }
 
+/* It has said all, and waits for nothing. */
+static bool has_ended(const struct sampling *s, const struct board *b,
+		      uint32_t area)
+{
+	const struct partial *p = &s->partial[area];
+
+	return p->owner != 0 && board_is_left(b, area, p->owner) &&
+	       (s->waits == NULL || !waits_has(s->waits, p->pid, p->tid));
+}
+
 int sampling_pause(struct sampling *s, const struct board *b,
 		   struct hark_err *err)
 {
 	for (uint32_t i = 0; i < s->n_partial; i++)
-		if (s->partial[i].owner != 0 &&
-		    board_is_left(b, i, s->partial[i].owner))
+		if (has_ended(s, b, i))
 			leave(s, &s->partial[i]);
 	return s->p->pause != NULL ? s->p->pause(s->p->ctx, err) : 0;
 }

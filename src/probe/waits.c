@@ -172,6 +172,19 @@ static uint32_t kept_of(const struct wait_stack *a, const struct wait_stack *b)
 	return n;
 }
 
+bool waits_has(struct waits *w, pid_t pid, pid_t tid)
+{
+	return find(w, pid, tid) != NULL;
+}
+
+void waits_forget(struct waits *w, pid_t pid, pid_t tid)
+{
+	struct thread *t = find(w, pid, tid);
+
+	if (t != NULL)
+		t->put.n = 0;
+}
+
 void waits_held(struct waits *w, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
 	w->holds[w->next_hold++ % HOLDS] = (struct hold){pid, from_ns, to_ns};

@@ -56,6 +56,11 @@ void waits_look(struct waits *w);
 int waits_count(struct waits *w, uint64_t until_ns, bool last,
 		struct hark_err *err);
 
+/* Has it not ended? */
+bool waits_has(struct waits *w, pid_t pid, pid_t tid);
+/* Whoever takes samples has forgotten the last one of this thread. */
+void waits_forget(struct waits *w, pid_t pid, pid_t tid);
+
 /* hark has held a process: what its threads waited for then was hark. */
 void waits_held(struct waits *w, pid_t pid, uint64_t from_ns, uint64_t to_ns);
 
