@@ -7,6 +7,8 @@
 #include "probe/insert_priv.h"
 
 #include "outside/blob.h"
+#include "outside/rules.h"
+#include "outside/tracee.h"
 #include "probe/collect_priv.h"
 #include "probe/native_priv.h"
 
@@ -348,6 +350,39 @@ int insert_write_code(struct insertion *i, struct door *d, struct hark_err *err)
 
 /* -- The text -- */
 
+static const struct collect_trap *find_trap(const struct insertion *i,
+					    uint64_t pc)
+{
+	const struct collect_trap key = {.pc = pc};
+
+	return bsearch(&key, i->trap, i->n_traps, sizeof key, by_pc);
+}
+
+/* Whoever waits in a system call of a window goes back to it, and would trap
+ * there. A signal's handler makes the kernel forget how a call is gone on with
+ * that has waited for a part of its time already: it would return EINTR. So
+ * that thread goes to the copy at once. (One that has ended meanwhile does
+ * not.) */
+static void send_waiters(const struct insertion *i, struct door *d)
+{
+	enum { SYSCALL_LEN = 2 }; /* the kernel goes back so far */
+	struct hark_err ignored;
+
+	for (int k = 0; k < d->n_threads; k++) {
+		struct door_thread *t = &d->threads[k];
+		const struct collect_trap *trap =
+		    rules_in_call(&t->seen)
+			? find_trap(i, t->seen.rip - SYSCALL_LEN)
+			: NULL;
+
+		if (trap == NULL || t->progress == DOOR_DEAD)
+			continue;
+		t->seen.rip = trap->resume + SYSCALL_LEN;
+		if (k != d->worker)
+			tracee_set_regs(t->tid, &t->seen, &ignored);
+	}
+}
+
 int insert_change_text(struct insertion *i, struct door *d,
 		       struct hark_err *err)
 {
@@ -358,5 +393,6 @@ int insert_change_text(struct insertion *i, struct door *d,
 		if (remote_write(d, c->at, c->bytes, c->len, err) < 0)
 			return -1;
 	}
+	send_waiters(i, d);
 	return 0;
 }

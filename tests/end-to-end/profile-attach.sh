@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/profile.bash"
 
-plan 28
+plan 29
 
 build_prog
 mkfifo orders
@@ -110,6 +110,20 @@ same >after
 is "blocked: all is as it was" "$(diff before after)" ""
 is "blocked: sampled all the same" "$(FILE=a.hark look between burn_on 0.9 1)" yes
 end blocked
+
+# -- Threads in every kind of call --
+
+"$GUESTS/blocked" enough >guest.out 2>&1 &
+pid=$!
+wait_for ready guest.out || note "it does not begin"
+for ((i = 0; i < 6; i++)); do
+	come -q
+	go -INT
+done
+: >enough
+wait $pid
+like "no call is disturbed by coming and going" "$(tail -n 1 guest.out)" \
+	'complaints 0$'
 
 # -- The program keeps its number, hark works beside it --
 
