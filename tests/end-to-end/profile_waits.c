@@ -7,7 +7,8 @@
  *	waits crowd	400 threads, one after the other and some at once, which
  *			wait a little
  *	waits storm	two threads that wake each other as often as they can
- *	waits fork	children wait; what one executes (waits all) does, too
+ *	waits fork	a child waits, as long as another one lives, which
+ *			executes waits all
  *	waits server	threads wait for good; says "ready"; ends with its input
  *
  * What is said is how long the call took. It ends with "ok". */
@@ -307,9 +308,14 @@ static void storm(void)
 
 /* -- Processes -- */
 
+/* Until the other one has ended. */
 KNOWN void in_child(void)
 {
-	in_sleep();
+	char c;
+
+	close(ends[1]);
+	if (read(ends[0], &c, 1) != 0)
+		bad("read");
 	BEHIND;
 }
 
@@ -324,14 +330,18 @@ static void end_children(void)
 
 static void children(const char *self)
 {
+	if (pipe(ends) != 0)
+		bad("pipe");
 	if (fork() == 0) {
-		in_child();
+		timed("in_child", in_child);
 		_exit(0);
 	}
 	if (fork() == 0) {
 		execl(self, self, "all", NULL);
 		_exit(1);
 	}
+	close(ends[0]);
+	close(ends[1]);
 	end_children();
 }
 

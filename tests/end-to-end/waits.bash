@@ -56,7 +56,6 @@ serve() {
 	exec 7>orders
 	wait_for ready guest.out || note "it does not begin"
 }
-# enough: hark has waits of all of it.
 end_server() {
 	exec 7>&-
 	wait "$pid"
@@ -64,13 +63,16 @@ end_server() {
 		"$? $(tail -n 1 guest.out)" "0 ok"
 }
 sampling() { grep -qs hark-probe "/proc/$pid/maps"; }
+# Waits that go on come to the file a second later or so.
+all_seen() { [ "$(FILE=a.hark look threads 2>/dev/null)" = 4 ]; }
 # visit OPTION...: hark comes, looks around, and goes; a.hark.
 visit() {
+	rm -f a.hark
 	"$HARK" profile -o a.hark --force "$@" -p "$pid" >said 2>errors \
 		</dev/null &
 	hark=$!
 	await sampling || note "hark does not come: $(cat errors)"
-	sleep 1
+	await all_seen || note "not all are seen: $(cat errors)"
 	kill -INT $hark
 	wait $hark
 	status=$?
