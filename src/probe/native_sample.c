@@ -86,6 +86,16 @@ static bool guarded(struct native_thread *t, struct walk *w)
 	return native_guarded(walk, w, &t->guard);
 }
 
+/* hark publishes what it has found in the process that it looks at, whether or
+ * not that has told of it: code that was made. Children have what was there
+ * when they were. */
+static const struct collect_index *index_of(const struct collect_plan *plan,
+					    const struct collect_area *area)
+{
+	return area->pid == plan->pid ? collect_index(plan)
+				      : native_index(plan);
+}
+
 /* What a walk by nothing but the rules gives; 0: something else, or none. */
 static uint64_t check(struct native_thread *t, const struct walk *w)
 {
@@ -109,7 +119,7 @@ static enum collect_fate sample(struct collect_area *area,
 	struct walk w = {.plan = native_plan(), .area = area, .cpu = cpu};
 	enum collect_fate fate;
 
-	w.index = native_index(w.plan);
+	w.index = index_of(w.plan, area);
 	w.maps = collect_maps(area);
 	if (!guarded(t, &w)) {
 		collect_forget_sample(area);

@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "outside/proc.h"
+#include "outside/tracee.h"
 #include "probe/collect_priv.h"
 #include "probe/wait_look.h"
 
@@ -140,6 +141,7 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 	if (!is_new && k->modules != NULL) {
 		if (modules_refresh(k->modules, &changed, err) < 0)
 			return -1;
+		k->has_found |= changed;
 		return changed ? tell_maps(s, pid, k->modules, err) : 0;
 	}
 	if (modules_of_pid(s->image, pid, &modules, err) < 0)
@@ -169,6 +171,20 @@ int sampling_inherit(struct sampling *s, pid_t pid, struct hark_err *err)
 	return from->modules == NULL
 		   ? 0
 		   : s->p->maps(s->p->ctx, pid, from->modules, err);
+}
+
+/* Where code is strange, not too often. */
+static void look(struct sampling *s, int64_t now_ns)
+{
+	enum { SELDOM_NS = 100000000 };
+	struct hark_err ignored;
+	pid_t pid = s->strange;
+
+	if (pid == 0 || now_ns - s->looked_ns < SELDOM_NS)
+		return;
+	s->strange = 0;
+	s->looked_ns = now_ns;
+	sampling_maps(s, pid, false, &ignored); /* it may be gone */
 }
 
 /* -- Threads -- */
@@ -232,6 +248,7 @@ int sampling_pause(struct sampling *s, const struct board *b,
 	for (uint32_t i = 0; i < s->n_partial; i++)
 		if (has_ended(s, b, i))
 			leave(s, &s->partial[i]);
+	look(s, tracee_now_ns());
 	return s->p->pause != NULL ? s->p->pause(s->p->ctx, err) : 0;
 }
 
@@ -287,24 +304,23 @@ static void add_frames(struct partial *p, const struct collect_sample *s)
 	}
 }
 
-/* Code that nobody has told of: it may be new. */
+/* Code that nobody has told of: it may be new. Whoever looked a moment ago does
+ * so later (sampling_pause): the next samples may have kept such frames. */
 static void look_for(struct sampling *s, pid_t pid, const struct partial *p,
 		     int64_t now_ns)
 {
-	enum { SELDOM_NS = 100000000 };
 	const struct known *k = sampling_known(s, pid);
 	bool is_strange = false;
-	struct hark_err ignored;
 
-	if (k == NULL || now_ns - s->looked_ns < SELDOM_NS)
+	if (k == NULL || s->strange == pid)
 		return;
 	for (uint32_t i = 0; i < p->n && !is_strange; i++)
 		is_strange = k->modules == NULL ||
 			     modules_find(k->modules, p->frames[i].pc) == NULL;
 	if (!is_strange)
 		return;
-	s->looked_ns = now_ns;
-	sampling_maps(s, pid, false, &ignored); /* it may be gone */
+	s->strange = pid;
+	look(s, now_ns);
 }
 
 /* -- Checks -- */
@@ -394,6 +410,24 @@ static int tell_difference(const struct sampling *s,
 }
 
 /* -- All together -- */
+
+/* A virtual machine makes code all the time, and each list of it takes memory
+ * in the process: it is told at ever longer intervals, and not for ever. */
+struct modules *sampling_found(struct sampling *s, pid_t pid)
+{
+	enum { FIRST_NS = 100000000, DOUBLINGS = 6, MOST = 64 };
+	struct known *k = sampling_known(s, pid);
+	unsigned n = s->n_found < DOUBLINGS ? s->n_found : DOUBLINGS;
+	int64_t now_ns = tracee_now_ns();
+
+	if (k == NULL || !k->has_found || s->n_found == MOST ||
+	    now_ns - s->found_ns < (int64_t)FIRST_NS << n)
+		return NULL;
+	k->has_found = false;
+	s->found_ns = now_ns;
+	s->n_found++;
+	return k->modules;
+}
 
 static int hand_out(struct sampling *s, const struct board_record *r,
 		    const struct collect_sample *in, struct partial *p,

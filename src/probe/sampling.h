@@ -52,4 +52,9 @@ int sampling_record(struct sampling *s, const struct board_record *r,
 int sampling_pause(struct sampling *s, const struct board *b,
 		   struct hark_err *err);
 
+/* What is mapped in a process, if code that nobody had told of (a virtual
+ * machine has made it) was found there since the last call; else NULL.
+ * Borrowed. */
+struct modules *sampling_found(struct sampling *s, pid_t pid);
+
 #endif

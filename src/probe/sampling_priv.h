@@ -11,6 +11,7 @@ struct known {
 	uint64_t began;		 /* in ticks since boot; 0: not known */
 	uint64_t plan;		 /* the struct collect_plan in it; or 0 */
 	bool is_other;		 /* it has executed something since */
+	bool has_found;		 /* code that the process does not know of */
 };
 
 struct sampling {
@@ -21,7 +22,10 @@ struct sampling {
 	size_t n_known;
 	struct partial *partial; /* owned: by area */
 	size_t n_partial;
-	int64_t looked_ns;  /* when modules were looked at for an address */
+	pid_t strange;	   /* code was met there that is not known; 0: none */
+	int64_t looked_ns; /* when modules were looked at for an address */
+	int64_t found_ns;  /* when something was found */
+	unsigned n_found;
 	uint64_t differing; /* stacks that were put together wrong */
 	/* Of waits; all NULL if they are not asked for. */
 	struct switches *switches; /* owned */

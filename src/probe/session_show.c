@@ -96,6 +96,17 @@ int session_drain_all(struct session *s, struct hark_err *err)
 	return board_drain(s->board, 1, take, s, err);
 }
 
+/* Code that a virtual machine has made has no rules, but return addresses that
+ * lie in it are believed then. If there is no room to say so, they are not. */
+static void tell_found(struct session *s)
+{
+	struct modules *found = sampling_found(s->sampling, s->pid);
+	struct hark_err ignored;
+
+	if (found != NULL)
+		insert_seen(s->now.insertion, found, false, &ignored);
+}
+
 /* What is on the board. Clauses that failed may make more of it. */
 int session_drain(struct session *s, bool last, struct hark_err *err)
 {
@@ -109,9 +120,12 @@ int session_drain(struct session *s, bool last, struct hark_err *err)
 			return -1;
 	}
 	s->is_busy = output_totals(s->output).bytes - before > MUCH;
-	if (s->sampling != NULL &&
-	    sampling_pause(s->sampling, s->board, err) < 0)
-		return -1;
+	if (s->sampling != NULL) {
+		if (sampling_pause(s->sampling, s->board, err) < 0)
+			return -1;
+		if (!last)
+			tell_found(s);
+	}
 	return output_flush(s->output, err);
 }
 

@@ -49,6 +49,8 @@ static bool get_code(struct unwind_work *w, uint64_t at, uint8_t *out,
 	f = unwind_code(w, at);
 	if (f == NULL || f->end - at < len)
 		return false;
+	if (w->s->try != NULL) /* it may have gone since */
+		return w->s->try(w->s->ctx, at, out, len);
 	for (uint32_t i = 0; i < len; i++)
 		out[i] = ((const volatile uint8_t *)(uintptr_t)at)[i];
 	return true;

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/profile.bash"
 
-plan 22
+plan 26
 
 gcc -O2 -g "$SRC/profile_bare.c" -o bare || exit 1
 
@@ -51,6 +51,19 @@ if ./cut linked >/dev/null 2>&1; then
 else
 	skip "rules were cut off" "it does not run then"
 fi
+
+# -- Code that the program makes: hark looks for it when it is met --
+
+EXTRA=(--check)
+profile ./bare made 3
+unharmed "made"
+is "made: callers are found" "$(look between main 0.1 1 between outer 0.1 1)" \
+	"yes yes"
+profile ./bare gone 2
+unharmed "made, and gone"
+not_ok "made, and gone: no sample ends in a fault" \
+	grep -q '[1-9][0-9]* faults' errors
+EXTRA=()
 
 # -- In all formats --
 

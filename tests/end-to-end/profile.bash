@@ -14,7 +14,7 @@ build_prog() {
 profile() {
 	rm -f p.hark
 	{
-		timeout -s KILL 100 "$HARK" profile -o p.hark "${EXTRA[@]}" -- "$@" \
+		timeout -s KILL "${PATIENCE:-100}" "$HARK" profile -o p.hark "${EXTRA[@]}" -- "$@" \
 			>said 2>errors </dev/null
 	} 2>/dev/null # the shell's own words of a signal
 	status=$?

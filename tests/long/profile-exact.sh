@@ -8,6 +8,7 @@
 . "$ROOT/tests/end-to-end/profile-check.bash"
 
 SAMPLES=${SAMPLES:-1000000}
+PATIENCE=900 # seconds, of one program
 build_prog
 build_torture
 gcc -O2 -g -shared -fPIC -xc - -o lib.so <<'EOC' || exit 1
