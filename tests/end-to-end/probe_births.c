@@ -1,13 +1,14 @@
 /* tests/end-to-end/probe_births.c - threads that come and go, and threads that
  * are not told apart as usual.
  *
- *	probe_births thousand | crowd | raw | base | ready
+ *	probe_births thousand | crowd | raw | base | nowhere | ready
  *
  *	thousand	a thousand, at most four at a time
  *	crowd		150 at once
  *	raw		made by a system call, with the fs base of their maker:
  *			three run at once with the same
  *	base		a thread changes its fs base time and again
+ *	nowhere		a thread has no memory at its fs base
  *	ready		raw, but calls begin when there is a file `go`
  *
  * `hot` is called with the ordinals 0, 1, 2, ..., each once. */
@@ -174,6 +175,28 @@ static uint64_t run_base(void)
 	return n;
 }
 
+/* First where all is as usual: then it is known how a thread is found. */
+static uint64_t run_nowhere(void)
+{
+	unsigned long own;
+	void *hole =
+	    mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t n = 0;
+	int bad = 0;
+
+	MUST(hole != MAP_FAILED);
+	MUST(base(ARCH_GET_FS, (unsigned long)&own) == 0);
+	for (int i = 0; i < 50; i++) {
+		bad |= calls(n, 10);
+		base(ARCH_SET_FS, (unsigned long)hole);
+		bad |= calls(n + 10, 5);
+		base(ARCH_SET_FS, own);
+		n += 15;
+	}
+	SAME(bad, 0);
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t n;
@@ -187,6 +210,8 @@ int main(int argc, char **argv)
 		n = run_raw(false);
 	else if (strcmp(argv[1], "ready") == 0)
 		n = run_raw(true);
+	else if (strcmp(argv[1], "nowhere") == 0)
+		n = run_nowhere();
 	else
 		n = run_base();
 	printf("hit hot %lu\n", n);

@@ -215,6 +215,21 @@ static void map_room(void)
 				     PROT_READ | PROT_WRITE | PROT_EXEC));
 }
 
+/* Near to home, as in a program that is probed. */
+static struct collect_table *map_table(void)
+{
+	uint8_t *at = code_room;
+	void *table;
+
+	do {
+		at += 1 << 20;
+		table = mmap(at, sizeof *program_table, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			     -1, 0);
+	} while (table == MAP_FAILED);
+	return table;
+}
+
 static void own_signals(uint64_t ours)
 {
 	struct collect_home *home = native_home();
@@ -242,10 +257,7 @@ void program_begin(void)
 		signal(sig, SIG_DFL);
 	find_text();
 	map_room();
-	/* Near to home, as in a program that is probed. */
-	program_table =
-	    mmap(code_room + (1 << 24), sizeof *program_table,
-		 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	program_table = map_table();
 	ck_assert_int_eq(
 	    0, madvise(program_table, sizeof *program_table, MADV_WIPEONFORK));
 	all.plan.image = text_start;
