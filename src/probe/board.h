@@ -19,6 +19,10 @@ int board_open(const struct collect_plan *plan, void *base, struct board **out,
 	       struct hark_err *err);
 void board_close(struct board *b);
 
+/* Keys that are shown by name are one if they have one name. Borrowed; before
+ * rows are first asked for. */
+struct namesake;
+void board_name_by(struct board *b, struct namesake *n);
 /* hark's own, for collect_run(); not on the board. */
 struct collect_area *board_area(struct board *b);
 /* Sleeps until a ring has much in it, or that long. */

@@ -59,6 +59,7 @@ struct board {
 	struct board_reader *readers; /* owned: max_threads, and hark's own */
 	struct board_aggregation *aggregations; /* owned */
 	struct show_row *show;			/* owned: the last answer */
+	struct namesake *names;			/* borrowed; or NULL */
 	uint8_t *key;	 /* owned: room for one, while rows are read */
 	uint64_t *cells; /* likewise */
 	unsigned naps;	 /* how often a row is still waited for */

@@ -10,6 +10,7 @@
  *	.shown	the difference, or both together */
 #include "probe/board_priv.h"
 
+#include "probe/namesake.h"
 #include "script/aggregate.h"
 
 #include <errno.h>
@@ -213,13 +214,68 @@ static void merge(struct board *b, const struct source *s,
 	aggregate_merge(how, row->raw, b->cells + (size_t)set * n);
 }
 
+static bool is_by_name(const struct probe_part *p)
+{
+	return p->kind == PROBE_SYMBOL || p->kind == PROBE_FUNCTION ||
+	       p->kind == PROBE_MODULE;
+}
+
+/* Bytes of a part of a key; 0: it is damaged. */
+static uint32_t part_len(const struct probe_part *p, const uint8_t *at,
+			 uint32_t left)
+{
+	uint64_t len = 8, n = 0;
+
+	if (p->kind == PROBE_STRING && left >= 8) {
+		memcpy(&n, at, 4);
+		len = (4 + n + 1 + 7) & ~7ull;
+	} else if (p->kind == PROBE_STACK && left >= 8) {
+		memcpy(&n, at, 8);
+		len = n <= PROBE_FRAMES_MAX ? 8 + 8 * n : 0;
+	}
+	return len <= left ? (uint32_t)len : 0;
+}
+
+static int unite_names(struct board *b, const struct probe_aggregation *how,
+		       uint32_t key_len, struct hark_err *err)
+{
+	const struct probe_part *part =
+	    probe_parts(b->program) + how->first_key;
+	uint32_t at = 0, len;
+
+	for (unsigned i = 0; b->names != NULL && i < how->n_keys; i++) {
+		len = part_len(&part[i], b->key + at, key_len - at);
+		if (len == 0)
+			return 0;
+		if (is_by_name(&part[i])) {
+			uint64_t addr;
+
+			memcpy(&addr, b->key + at, sizeof addr);
+			if (namesake_find(b->names, part[i].kind, &addr, err) <
+			    0)
+				return -1;
+			memcpy(b->key + at, &addr, sizeof addr);
+		}
+		at += len;
+	}
+	return 0;
+}
+
+void board_name_by(struct board *b, struct namesake *n)
+{
+	b->names = n;
+}
+
 static struct board_row *row_of(struct board *b, const struct source *s,
 				struct hark_err *err)
 {
+	const struct probe_aggregation *how = how_of(b, s->head.aggregation);
+
 	memcpy(b->key, s->at + 1, s->head.key_len);
-	return find_row(&b->aggregations[s->head.aggregation],
-			how_of(b, s->head.aggregation), b->key, s->head.key_len,
-			err);
+	if (unite_names(b, how, s->head.key_len, err) < 0)
+		return NULL;
+	return find_row(&b->aggregations[s->head.aggregation], how, b->key,
+			s->head.key_len, err);
 }
 
 static int read_row(struct board *b, const struct source *s,

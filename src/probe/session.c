@@ -104,6 +104,7 @@ void session_close(struct session *s)
 	session_let_go(s);
 	output_free(s->output);
 	board_close(s->board);
+	namesake_free(s->names);
 	ticking_free(s->ticking);
 	sampling_free(s->sampling);
 	session_drop_stage(&s->now);

@@ -17,6 +17,7 @@
 #include "probe/draft.h"
 #include "probe/insert.h"
 #include "probe/late.h"
+#include "probe/namesake.h"
 #include "probe/output.h"
 #include "probe/sampling.h"
 #include "probe/session.h"
@@ -53,6 +54,7 @@ struct session {
 	size_t n_namings;	   /* ever */
 	uint32_t next_site;	   /* behind those of all programs */
 	struct board *board;	   /* owned */
+	struct namesake *names;	   /* owned */
 	struct output *output;	   /* owned */
 	struct output_site *sites; /* owned; n_sites */
 	size_t n_sites;

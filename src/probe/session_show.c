@@ -146,8 +146,10 @@ int session_open_output(struct session *s, struct hark_err *err)
 
 	if (name_sites(s, err) < 0 ||
 	    board_open(insert_shared_plan(s->now.insertion),
-		       insert_board(s->now.insertion), &s->board, err) < 0)
+		       insert_board(s->now.insertion), &s->board, err) < 0 ||
+	    namesake_new(name_address, s, &s->names, err) < 0)
 		return -1;
+	board_name_by(s->board, s->names);
 	plan.board = s->board;
 	plan.sites = s->sites;
 	plan.n_sites = s->n_sites;

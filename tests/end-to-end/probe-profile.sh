@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 77
+plan 80
 
 gcc -O2 -g -pthread -D_GNU_SOURCE "$SRC/profile_prog.c" -o prog || exit 1
 
@@ -32,6 +32,17 @@ probe 'profile-997 { @[ufunc(arg1)] = count(); }' ./prog shares
 unharmed "where the time goes: unharmed"
 is "where the time goes: three quarters are" "$(share heavy 65 85)" yes
 is "where the time goes: accounted for" "$(check accounts errors)" right
+is "where the time goes: a function is one row" \
+	"$(awk 'NF { print $1 }' shown | sort | uniq -d)" ""
+probe 'profile-997 { @f[ufunc(arg1)] = count(); @m[umod(arg1), tid] = count();
+	@n = count(); }
+	END { trunc(@f, 1); printa("f %A %@d\n", @f); printa("n %@d\n", @n);
+	printa("m %A %d %@d\n", @m); }' ./prog shares
+is "where the time goes: trunc() keeps functions" \
+	"$(awk '$1 == "f" { n++; f = $3 } $1 == "n" { print n, (f > 0.6 * $2), ($2 > 300) }' shown)" \
+	"1 1 1"
+is "where the time goes: a module is one row" \
+	"$(awk '$1 == "m" { print $2 }' shown | sort | uniq -d)" ""
 probe 'profile-97 { @[ustack()] = count(); }' ./prog shares
 unharmed "by stacks: unharmed"
 is "by stacks: whose they are" \
