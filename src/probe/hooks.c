@@ -1,7 +1,12 @@
 /* probe/hooks.c - finds system calls, and what they ask for. */
 #include "probe/hooks.h"
 
-enum { FAR_ENOUGH = 16 }; /* instructions looked at, backwards */
+#include <stdlib.h>
+
+enum {
+	FAR_ENOUGH = 16, /* instructions looked at, backwards */
+	BLOCK = 64,	 /* bytes that are looked at together */
+};
 
 /* mov $n, %eax; mov $n, %rax; xor %eax, %eax. */
 static bool sets_eax(const uint8_t *code, const struct x86_insn *i,
@@ -63,13 +68,78 @@ static bool likely_at(const struct survey *s, uint64_t at,
 	return false;
 }
 
-bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number))
+/* Does a system call begin in these BLOCK bytes? Without a branch: compilers
+ * make a few vector instructions of it. */
+static bool has_call(const uint8_t *b)
 {
-	for (uint64_t at = 0; at + 2 <= s->len; at++)
-		if (s->bytes[at] == 0x0f && s->bytes[at + 1] == 0x05 &&
-		    likely_at(s, at, wanted))
-			return true;
+	uint8_t found = 0;
+
+	for (unsigned i = 0; i < BLOCK; i++)
+		found |= (uint8_t)(b[i] == 0x0f) & (uint8_t)(b[i + 1] == 0x05);
+	return found != 0;
+}
+
+bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
+		  uint64_t *at)
+{
+	uint64_t k = *at - s->start;
+
+	while (k + 2 <= s->len) {
+		if (k + BLOCK < s->len && !has_call(s->bytes + k)) {
+			k += BLOCK;
+			continue;
+		}
+		for (uint64_t end = k + BLOCK; k < end && k + 2 <= s->len; k++)
+			if (s->bytes[k] == 0x0f && s->bytes[k + 1] == 0x05 &&
+			    likely_at(s, k, wanted)) {
+				*at = s->start + k;
+				return true;
+			}
+	}
 	return false;
+}
+
+/* All places that hooks_likely() finds, ascending; owned by the caller. */
+static int all_likely(const struct survey *s, bool (*wanted)(uint64_t number),
+		      uint64_t **out, size_t *n, struct hark_err *err)
+{
+	uint64_t at = s->start, *found = NULL, *more;
+	size_t room = 0;
+
+	*n = 0;
+	for (; hooks_likely(s, wanted, &at); at++) {
+		if (*n == room) {
+			room = room ? room * 2 : 64;
+			more = reallocarray(found, room, sizeof *more);
+			if (more == NULL) {
+				free(found);
+				return err_set(err, HARK_ENOMEM, 0,
+					       "out of memory");
+			}
+			found = more;
+		}
+		found[(*n)++] = at;
+	}
+	*out = found;
+	return 0;
+}
+
+int hooks_possible(struct survey *s, struct image_file *f,
+		   bool (*wanted)(uint64_t number), struct hark_err *err)
+{
+	uint64_t *at = NULL;
+	size_t n;
+	int rc;
+
+	if (all_likely(s, wanted, &at, &n, err) < 0)
+		return -1;
+	rc = n == 0 ? 0 : survey_functions_with(s, f, at, n, err);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = (survey_at(s, at[i]) & SURVEY_START) != 0;
+	if (rc > 0)
+		survey_forget(s);
+	free(at);
+	return rc;
 }
 
 static bool is_call(const struct survey *s, uint64_t addr)

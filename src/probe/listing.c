@@ -283,19 +283,19 @@ static int area_for_hooks(struct listing *l, const struct module *m,
 			  struct hark_err *err)
 {
 	struct survey *s;
+	int rc;
 
 	*out = area_of(l, m);
 	if (*out < l->n_areas)
 		return 1;
 	if (survey_read(m->file, &s, err) < 0)
 		return err->code == HARK_EINPUT ? 0 : -1;
-	if (!hooks_likely(s, wanted)) {
+	rc = hooks_possible(s, m->file, wanted, err);
+	if (rc > 0 && survey_functions(s, m->file, err) < 0)
+		rc = -1;
+	if (rc <= 0) {
 		survey_free(s);
-		return 0;
-	}
-	if (survey_functions(s, m->file, err) < 0) {
-		survey_free(s);
-		return -1;
+		return rc;
 	}
 	return add_area(l, m, s, err) < 0 ? -1 : 1;
 }

@@ -477,8 +477,28 @@ static int fill(struct survey *s, struct image_file *f, struct hark_err *err)
 
 struct tour {
 	struct survey *s;     /* borrowed */
+	const uint64_t *addr; /* borrowed; NULL: all functions */
+	size_t n;
 	struct hark_err *err; /* borrowed */
 };
+
+/* Is one of the addresses in it? */
+static bool is_asked_for(const struct tour *t, const struct symbol *y)
+{
+	size_t low = 0, high = t->n;
+
+	if (t->addr == NULL)
+		return true;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->addr[middle] < y->addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->n && t->addr[low] - y->addr < y->size;
+}
 
 static int mark_entry(void *ctx, const struct symbol *y)
 {
@@ -504,6 +524,8 @@ static int look_at(void *ctx, const struct symbol *y)
 		*fact(t->s, y->addr) &= (uint8_t)~SURVEY_ENTRY;
 		return 0;
 	}
+	if (!is_asked_for(t, y))
+		return 0;
 	return survey_function(t->s, y->addr, y->addr + y->size, t->err);
 }
 
@@ -528,16 +550,37 @@ int survey_read(struct image_file *f, struct survey **out, struct hark_err *err)
 	return 0;
 }
 
+static int tour_functions(struct tour *t, struct image_file *f)
+{
+	return symbols_each(f, NULL, mark_entry, t, t->err) < 0 ||
+		       symbols_each(f, NULL, look_at, t, t->err) < 0
+		   ? -1
+		   : 0;
+}
+
 int survey_functions(struct survey *s, struct image_file *f,
 		     struct hark_err *err)
 {
 	struct tour tour = {.s = s, .err = err};
 
-	if (symbols_each(f, NULL, mark_entry, &tour, err) < 0 ||
-	    symbols_each(f, NULL, look_at, &tour, err) < 0)
+	if (tour_functions(&tour, f) < 0)
 		return -1;
 	survey_padding(s);
 	return 0;
+}
+
+int survey_functions_with(struct survey *s, struct image_file *f,
+			  const uint64_t *addr, size_t n, struct hark_err *err)
+{
+	struct tour tour = {.s = s, .addr = addr, .n = n, .err = err};
+
+	return tour_functions(&tour, f);
+}
+
+void survey_forget(struct survey *s)
+{
+	memset(s->facts, 0, s->len);
+	memset(s->shapes, 0, s->len);
 }
 
 int survey_of_file(struct image_file *f, struct survey **out,

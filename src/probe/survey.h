@@ -64,6 +64,12 @@ int survey_read(struct image_file *f, struct survey **out,
 		struct hark_err *err);
 int survey_functions(struct survey *s, struct image_file *f,
 		     struct hark_err *err);
+/* Of those functions only that have one of n addresses, ascending, in them:
+ * what is known then is not all, but all that these functions tell. */
+int survey_functions_with(struct survey *s, struct image_file *f,
+			  const uint64_t *addr, size_t n, struct hark_err *err);
+/* Of its bytes nothing is known any more. */
+void survey_forget(struct survey *s);
 /* Of bytes that are copied; nothing is known of them yet. */
 int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
 		    struct survey **out, struct hark_err *err);
