@@ -304,7 +304,9 @@ static void birth_stack(struct birth *p, const struct vcpu *child)
 
 /* -- fork ------------------------------------------------------------------ */
 
-static void child_of_fork(struct vcpu *v, const struct birth *p)
+/* had: what was kept of signals before. SIGSYS is not blocked, and may be the
+ * child's own. */
+static void child_of_fork(struct vcpu *v, const struct birth *p, uint64_t had)
 {
 	struct engine *e = v->engine;
 
@@ -320,7 +322,7 @@ static void child_of_fork(struct vcpu *v, const struct birth *p)
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 	leave_forked(v);
 	v->sighand->refs = 1;
-	sent_drop(v, SIG_ALL);
+	sent_drop(v, had | (SIG_ALL & ~SIG_BIT(SIG_SYS)));
 	if (e->no_new_code & 2) /* not inherited */
 		e->no_new_code = 0;
 	v->call_dispatch = 0;
@@ -342,14 +344,16 @@ static int64_t do_fork(struct vcpu *v, const struct birth *p)
 {
 	struct engine *e = v->engine;
 	const uint64_t *a = p->args;
+	uint64_t had;
 	int64_t answer;
 
 	engine_lock(&e->lock);
 	engine_lock(&e->threads_lock);
 	engine_lock(&v->sighand->lock);
+	had = v->sent;
 	answer = sys_call(p->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (answer == 0)
-		child_of_fork(v, p);
+		child_of_fork(v, p, had);
 	engine_unlock(&v->sighand->lock);
 	engine_unlock(&e->threads_lock);
 	engine_unlock(&e->lock);
@@ -440,6 +444,16 @@ static void expect_company(struct vcpu *v, const struct birth *p)
 	__atomic_store_n(&e->old_code, 1, __ATOMIC_SEQ_CST);
 }
 
+/* What is sent to a child of fork before it knows that it is one would be taken
+ * for its parent's: it waits. A filter may answer the call itself with SIGSYS.
+ * A thread begins with the mask of its maker. */
+static uint64_t quiet_mask(const struct birth *p)
+{
+	if (p->flags & CLONE_VM_)
+		return SIG_ALL & ~SIG_SYNC;
+	return SIG_ALL & ~SIG_BIT(SIG_SYS);
+}
+
 int64_t call_clone(struct vcpu *v, const struct call *c)
 {
 	struct birth p;
@@ -447,7 +461,7 @@ int64_t call_clone(struct vcpu *v, const struct call *c)
 
 	if (birth_plan(&p, c) < 0)
 		return call_pass(v, c);
-	if (begin_quiet(v, SIG_ALL & ~SIG_SYNC) < 0)
+	if (begin_quiet(v, quiet_mask(&p)) < 0)
 		return ENGINE_ABORTED;
 	if (p.flags & CLONE_VM_)
 		expect_company(v, &p);
