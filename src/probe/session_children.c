@@ -154,7 +154,12 @@ static bool number(void *ctx, const struct listing *l, uint32_t *first)
 
 static void changed(void *ctx)
 {
-	(void)ctx;
+	const struct child *c = ctx;
+	struct hark_err err;
+
+	if (c->s->sampling != NULL &&
+	    sampling_maps(c->s->sampling, c->pid, false, &err) < 0)
+		session_note(c->s, true, err.text);
 }
 
 static void say(void *ctx, bool is_error, const char *text)

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 80
+plan 82
 
 gcc -O2 -g -pthread -D_GNU_SOURCE "$SRC/profile_prog.c" -o prog || exit 1
 
@@ -119,6 +119,14 @@ probe 'profile-997 { @[ustack()] = count(); }' ./prog libraries ./lib.so
 unharmed "a library that comes and goes: unharmed"
 like "a library that comes and goes: and its stack" "$(xargs <shown)" \
 	'lib.so`library_work[^ ]* prog`[a-z+0-9]* '
+
+OPTIONS=(-f)
+probe 'profile-997 { @[ustack()] = count(); }' \
+	sh -c './prog libraries ./lib.so; true'
+unharmed "a library that a child loads: unharmed"
+like "a library that a child loads: and its stack" "$(xargs <shown)" \
+	'lib.so`library_work[^ ]* prog`[a-z+0-9]* '
+OPTIONS=()
 
 # -- Nobody is disturbed, as often as can be --
 

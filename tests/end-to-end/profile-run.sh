@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/profile.bash"
 
-plan 34
+plan 36
 
 build_prog
 
@@ -73,6 +73,12 @@ gcc -O2 -g -shared -fPIC lib.c -o lib.so || exit 1
 profile ./prog libraries ./lib.so
 unharmed "a library that comes and goes"
 is "is known by name" "$(look between library_work 0.85 1)" yes
+EXTRA=(-f)
+profile sh -c './prog libraries ./lib.so; true'
+EXTRA=()
+unharmed "a library that a child loads"
+is "is known by name, and its callers are" \
+	"$(look between library_work 0.5 1 between main 0.5 1)" "yes yes"
 
 # -- Other programs --
 
