@@ -68,13 +68,17 @@ int sampling_open_waits(struct sampling *s, struct hark_err *err)
 	    .now = now_ns,
 	    .ctx = s,
 	};
+	struct switches *try;
 
 	if (s->p->time == SESSION_CPU)
 		return 0;
 	if (ticking_has_no_events())
 		return cannot_see(EOPNOTSUPP, err);
-	if (switches_new(s->follows, &s->switches) < 0)
+	/* A child of hark's, which it may become (struct launch), has no rings:
+	 * they are opened when the program is there. */
+	if (switches_new(s->follows, &try) < 0)
 		return cannot_see(errno, err);
+	switches_free(try);
 	return waits_new(&plan, &s->waits, err) < 0 ||
 		       wait_look_new(&s->look, err) < 0
 		   ? -1
@@ -149,6 +153,8 @@ static int watch(struct sampling *s, const struct door *d, struct hark_err *err)
 {
 	if (s->is_watched)
 		return 0;
+	if (switches_new(s->follows, &s->switches) < 0)
+		return cannot_see(errno, err);
 	ticking_allow_files();
 	for (int k = 0; k < d->n_threads; k++)
 		if (d->threads[k].progress != DOOR_DEAD &&
@@ -168,7 +174,7 @@ int sampling_watch(struct sampling *s, const struct door *d,
 	s->board = b;
 	if (k != NULL)
 		k->plan = insert_shared_plan(in)->self;
-	return s->switches == NULL ? 0 : watch(s, d, err);
+	return s->waits == NULL ? 0 : watch(s, d, err);
 }
 
 void sampling_stop(struct sampling *s)

@@ -5,7 +5,7 @@
 . "$ROOT/tests/end-to-end/profile.bash"
 . "$ROOT/tests/end-to-end/waits.bash"
 
-plan 25
+plan 28
 
 EXTRA=(--wall)
 
@@ -73,6 +73,14 @@ ok "what is in the file is there while it is written" await written
 is "killed: the file is whole as far as it goes" \
 	"$(FILE=k.hark look complete between in_forever 0.5 1)" "False yes"
 end_server "killed"
+
+# -- The program keeps its number, hark works beside it --
+
+(exec "$HARK" profile -D -q --wall -o d.hark -- ./waits deep) >said 2>errors
+is "-D: the program's status" "$? $(cat said)" "0 ok"
+whole() { [ "$(FILE=d.hark look complete 2>/dev/null)" = True ]; }
+ok "-D: the file is whole, soon" await whole
+is "-D: and right" "$(FILE=d.hark look deep in_deep)" 3000
 
 # -- Without privileges --
 
