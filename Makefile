@@ -263,9 +263,11 @@ probe-long: $(HARK) guests
 	KILLS=100 bash tests/end-to-end/probe-left.sh
 	CYCLES=5000 bash tests/end-to-end/probe-cycles.sh
 
-# A million samples of stacks that move, each walked twice: some minutes.
+# A million samples of stacks that move, each walked twice, some by libunwind, too;
+# and a million of other programs: a quarter of an hour.
 profile-long: $(HARK)
 	UNWIND_SAMPLES=1000000 bash tests/end-to-end/unwind.sh
+	bash tests/long/profile-exact.sh
 
 # A million damaged recordings, in slices that can be run one by one:
 # make record-fuzz-long FROM=250000 TO=500000.
