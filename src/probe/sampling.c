@@ -83,6 +83,19 @@ uint64_t sampling_differing(const struct sampling *s)
 
 /* -- What is mapped -- */
 
+static bool can_ask(const struct sampling *s, pid_t pid)
+{
+	return s->inner == 0 || pid == s->known[0].pid;
+}
+
+/* As hark numbers it, if it can. */
+static uint32_t id_of(const struct sampling *s, uint32_t id)
+{
+	return s->inner != 0 && id == (uint32_t)s->inner
+		   ? (uint32_t)s->known[0].pid
+		   : id;
+}
+
 struct known *sampling_known(const struct sampling *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->n_known; i++)
@@ -135,6 +148,10 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 	if (k == NULL)
 		return -1;
 	if (is_new) {
+		if (k == s->known)
+			s->inner = proc_same_ids(pid)
+				       ? 0
+				       : (pid_t)proc_inner_id(pid, pid);
 		keep_first(s, pid);
 		k->began = proc_began(pid);
 	}
@@ -161,7 +178,8 @@ int sampling_inherit(struct sampling *s, pid_t pid, struct hark_err *err)
 
 	if (k == NULL)
 		return -1;
-	proc_status(pid, pid, "PPid", 10, &parent);
+	if (can_ask(s, pid))
+		proc_status(pid, pid, "PPid", 10, &parent);
 	from = sampling_known(s, (pid_t)parent);
 	if (from == NULL || from->modules == NULL)
 		from = &s->known[0];
@@ -203,7 +221,7 @@ static void leave(struct sampling *s, struct partial *p)
 static int renew_process(struct sampling *s, pid_t pid, struct hark_err *err)
 {
 	struct known *k = sampling_known(s, pid);
-	uint64_t began = proc_began(pid);
+	uint64_t began = can_ask(s, pid) ? proc_began(pid) : 0;
 
 	if (k == NULL || began == 0 || k->began == began)
 		return 0;
@@ -312,7 +330,7 @@ static void look_for(struct sampling *s, pid_t pid, const struct partial *p,
 	const struct known *k = sampling_known(s, pid);
 	bool is_strange = false;
 
-	if (k == NULL || s->strange == pid)
+	if (k == NULL || s->strange == pid || !can_ask(s, pid))
 		return;
 	for (uint32_t i = 0; i < p->n && !is_strange; i++)
 		is_strange = k->modules == NULL ||
@@ -456,15 +474,13 @@ static int hand_out(struct sampling *s, const struct board_record *r,
 
 /* A part that does not go with those before it is the first, or nothing comes
  * of it: the thread had to give up, and has counted it. */
-int sampling_record(struct sampling *s, const struct board_record *r,
-		    struct hark_err *err)
+static int take(struct sampling *s, const struct board_record *r,
+		struct hark_err *err)
 {
 	const struct collect_sample *in =
 	    (const struct collect_sample *)(const void *)r->entries;
 	struct partial *p = partial_of(s, r->area);
 
-	if (r->is_difference)
-		return tell_difference(s, r, err);
 	if (p == NULL)
 		return no_memory(err);
 	if (in->owner != p->owner && change_owner(s, p, r, in->owner, err) < 0)
@@ -481,4 +497,15 @@ int sampling_record(struct sampling *s, const struct board_record *r,
 		return -1;
 	add_frames(p, in);
 	return p->kept + p->n == p->depth ? hand_out(s, r, in, p, err) : 0;
+}
+
+int sampling_record(struct sampling *s, const struct board_record *r,
+		    struct hark_err *err)
+{
+	struct board_record here = *r;
+
+	here.pid = id_of(s, r->pid);
+	here.tid = id_of(s, r->tid);
+	return here.is_difference ? tell_difference(s, &here, err)
+				  : take(s, &here, err);
 }

@@ -18,8 +18,11 @@ struct sampling {
 	const struct session_samples *p; /* borrowed */
 	bool follows;			 /* children of fork, too */
 	struct image *image;		 /* borrowed */
-	struct known *known;		 /* owned */
+	struct known *known; /* owned; the first is what it is all about */
 	size_t n_known;
+	/* Processes are numbered otherwise there (a container): the first one
+	 * is known by this; of others /proc tells nothing. 0: they are not. */
+	pid_t inner;
 	struct partial *partial; /* owned: by area */
 	size_t n_partial;
 	pid_t strange;	   /* code was met there that is not known; 0: none */

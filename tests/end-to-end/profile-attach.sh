@@ -152,6 +152,38 @@ else
 	skip "as nobody: right" "hark is nobody special here"
 fi
 
+# -- In a container, where the program has the number of another process here --
+
+sleep 1000 &
+other=$!
+rm -f guest.out
+cat >inside.sh <<'EOC'
+echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid || exit 1
+./contained server
+exit $?
+EOC
+cp prog contained
+if [ "$(id -u)" = 0 ] &&
+	unshare -p -f --mount-proc sh -c 'echo 99 >/proc/sys/kernel/ns_last_pid' \
+		2>/dev/null; then
+	unshare -p -f --mount-proc sh inside.sh $other <orders >guest.out 2>&1 &
+	outer=$!
+	exec 7>orders
+	wait_for "ready $other" guest.out || note "it has no such number"
+	pid=$(pgrep -x contained -s 0 || pgrep -x contained)
+	mark
+	come
+	await burnt 40 || note "it does not burn"
+	go -INT
+	exec 7>&-
+	wait $outer
+	is "in a container: names are its own" \
+		"$(FILE=a.hark look processes between burn_on 0.9 1)" "1 yes"
+else
+	skip "in a container: names are its own" "there can be none here"
+fi
+kill $other
+
 # -- What cannot be --
 
 try "$HARK" profile -o x.hark -- ./no-such-program
