@@ -84,6 +84,58 @@ static void clear_shadow(const struct vcpu *v)
 		  MADV_DONTNEED);
 }
 
+/* CPU time of this thread. */
+static uint64_t cpu_now_ns(void)
+{
+	enum { CLOCK_THREAD_CPUTIME = 3 };
+
+	return put_clock_ns(CLOCK_THREAD_CPUTIME);
+}
+
+/* CPU time is looked at after so many counts, for it takes a system call. */
+enum { LOOK_EVERY = 1 << 17 };
+
+static void schedule_key(const struct vcpu *v)
+{
+	struct tape *t = v->tape;
+
+	t->is_first = t->key_cpu_ns == 0;
+	t->key_count = vcpu_count(v);
+	t->key_cpu_ns = cpu_now_ns();
+	t->look_count = t->key_count + LOOK_EVERY;
+	t->fills = 0;
+}
+
+static int64_t until_look(const struct vcpu *v)
+{
+	const struct tape *t = v->tape;
+	uint64_t every = v->engine->tapes->recording->key_every;
+	uint64_t at = every != 0 ? t->key_count + every : t->look_count;
+	uint64_t count = vcpu_count(v);
+
+	return at > count ? (int64_t)(at - count) : 0;
+}
+
+/* A key costs what it takes to fill the shadow again: 0.35 us for a granule,
+ * compression included. What the last one has cost is known: the next one is
+ * so much later that they take a fourteenth of the time at most. What was
+ * filled before the first key was read for the first time, and not all of it
+ * will be wanted again; how much that is can only be guessed. Time, not counts:
+ * a thousand of those take 3 us, or 30. */
+static int key_is_due(const struct vcpu *v)
+{
+	enum { LEAST_NS = 100000000, FILL_NS = 5000, FIRST_FILL_NS = 2500 };
+	struct tape *t = v->tape;
+	uint64_t each = t->is_first ? FIRST_FILL_NS : FILL_NS;
+
+	if (until_look(v) > 0)
+		return 0;
+	if (v->engine->tapes->recording->key_every != 0)
+		return 1;
+	t->look_count = vcpu_count(v) + LOOK_EVERY;
+	return cpu_now_ns() - t->key_cpu_ns >= LEAST_NS + t->fills * each;
+}
+
 static void put_key(struct vcpu *v)
 {
 	struct tape *t = v->tape;
@@ -97,6 +149,7 @@ static void put_key(struct vcpu *v)
 	uint8_t *at;
 
 	get_state(v, &key.state);
+	schedule_key(v);
 	at = put_begin(v->engine, &t->pen, WIRE_REC_KEY,
 		       v->flags_dead ? WIRE_KEY_NO_FLAGS : 0,
 		       (uint32_t)sizeof key + len);
@@ -104,10 +157,9 @@ static void put_key(struct vcpu *v)
 		return;
 	at = put_bytes(at, &key, sizeof key);
 	put_end(&t->pen, put_bytes(at, t->xstate, len));
-	t->last_count = t->key_count = key.count;
+	t->last_count = key.count;
 	t->last_pc = key.state.pc;
 	t->last_tsc = key.tsc;
-	t->misses = 0;
 	order_forget(v);
 }
 
@@ -136,20 +188,6 @@ static void put_start(struct vcpu *v)
 	put_key(v);
 	order_kernel_told(v, v->pc);
 	name_begin(v, (enum wire_start)start.why);
-}
-
-/* When the next key is due, from now. Each costs what it takes to fill the
- * shadow again: so the more was filled, the later. */
-static int64_t until_key(const struct vcpu *v)
-{
-	enum { AT_LEAST = 4000000, PER_MISS = 400 };
-	const struct tape *t = v->tape;
-	uint64_t every = v->engine->tapes->recording->key_every;
-	uint64_t done = vcpu_count(v) - t->key_count;
-
-	if (every == 0)
-		every = AT_LEAST + t->misses * PER_MISS;
-	return every > done ? (int64_t)(every - done) : 0;
 }
 
 /* -- Positions that come once ---------------------------------------------- */
@@ -215,7 +253,6 @@ static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
 	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_GRANULE, 0,
 				POSITION_MAX + 4 + WIRE_GRANULE);
 
-	t->misses++;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), pc);
@@ -231,7 +268,6 @@ static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
 	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES, 0,
 				POSITION_MAX + 4 + len);
 
-	t->misses += 1 + len / WIRE_GRANULE;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), pc);
@@ -247,7 +283,6 @@ static void put_value(struct vcpu *v, uint64_t pc, uint32_t index,
 	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES, 0,
 				POSITION_MAX + 4 + sizeof value);
 
-	t->misses++;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), pc);
@@ -302,14 +337,14 @@ void tape_ready(struct vcpu *v)
 		if (why & WIRE_STATE_SIGNAL)
 			put_frame(v);
 	}
-	if (until_key(v) == 0) {
+	if (key_is_due(v)) {
 		put_key(v);
 		clear_shadow(v);
 	}
 	if (v->epoch <
 	    __atomic_load_n(&v->engine->tapes->changed, __ATOMIC_ACQUIRE))
 		put_epoch(v);
-	vcpu_set_budget(v, until_key(v));
+	vcpu_set_budget(v, until_look(v));
 }
 
 /* -- Instructions that were looked at -------------------------------------- */
@@ -469,6 +504,8 @@ static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
 			if (!same_words(now, shadow)) {
 				if (is_known(shadow))
 					order_seen(v, pc);
+				else
+					v->tape->fills++;
 				put_granule(v, pc, index, now);
 				__builtin_memcpy(shadow, now, sizeof now);
 			}

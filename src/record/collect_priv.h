@@ -32,9 +32,14 @@ struct tape {
 	uint32_t pending; /* WIRE_STATE_*, and IS_PENDING */
 	uint64_t pending_count, pending_pc;
 	uint64_t last_tsc;
-	uint64_t key_count; /* when the last KEY was written */
-	uint64_t misses;    /* since then */
-	uint8_t info[128];  /* WIRE_STATE_SIGNAL */
+	uint64_t key_count;  /* when the last KEY was written */
+	uint64_t key_cpu_ns; /* likewise, in CPU time */
+	uint64_t look_count; /* when it is seen whether one is due */
+	/* Granules since then of which nothing was known: not what somebody
+	 * else has changed, and not input that is told at once. */
+	uint64_t fills;
+	uint32_t is_first, pad; /* there was no KEY but the first one */
+	uint8_t info[128];	/* WIRE_STATE_SIGNAL */
 	uint8_t xsave[TAPE_XSAVE] __attribute__((aligned(64)));
 	uint8_t xstate[TAPE_XSAVE];
 };
@@ -147,6 +152,7 @@ static inline uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count,
 }
 
 uint64_t put_now_ns(void);
+uint64_t put_clock_ns(int clock);
 
 /* -- collect_code.c -- */
 

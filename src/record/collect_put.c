@@ -117,11 +117,17 @@ uint8_t *put_bytes(uint8_t *to, const void *from, uint32_t len)
 	return to + len;
 }
 
+uint64_t put_clock_ns(int clock)
+{
+	uint64_t ts[2] = {0, 0};
+
+	sys_call3(SYS_NR_CLOCK_GETTIME, (uint64_t)clock, (uint64_t)ts, 0);
+	return ts[0] * 1000000000 + ts[1];
+}
+
 uint64_t put_now_ns(void)
 {
 	enum { CLOCK_REALTIME = 0 };
-	uint64_t ts[2] = {0, 0};
 
-	sys_call3(SYS_NR_CLOCK_GETTIME, CLOCK_REALTIME, (uint64_t)ts, 0);
-	return ts[0] * 1000000000 + ts[1];
+	return put_clock_ns(CLOCK_REALTIME);
 }

@@ -50,15 +50,46 @@ static unsigned n_cpus(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
+/* The last segment of a thread ends where the thread did, and may be the
+ * longest; the others are about as long as recording meant them to be. So it
+ * comes first: one that comes at the end keeps everyone waiting. */
+static void put_in_order(const struct recording *r, unsigned first, unsigned n,
+			 uint32_t *order)
+{
+	unsigned k = first;
+
+	for (unsigned last = 2; last-- > 0;)
+		for (unsigned i = first; i < first + n; i++)
+			if ((recording_segment(r, i)->is_last != 0) == last)
+				order[k++] = i;
+}
+
+/* Groups are processes: their code is known once. */
+static void plan_segments(const struct recording *r, unsigned n,
+			  uint32_t *group_of, uint32_t *order)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		group_of[i] = recording_segment(r, i)->process;
+		if (group_of[i] != group_of[first]) {
+			put_in_order(r, first, i - first, order);
+			first = i;
+		}
+	}
+	put_in_order(r, first, n - first, order);
+}
+
 int verify_recording(struct recording *r, const struct verify_wish *wish,
 		     struct workers_result *out, struct hark_err *err)
 {
 	struct verify v = {.wish = wish, .r = r, .n = recording_n_segments(r)};
-	uint32_t *group_of = calloc((size_t)v.n + 1, sizeof *group_of);
+	uint32_t *group_of = calloc((size_t)v.n + 1, 2 * sizeof *group_of);
 	struct workers_plan plan = {
 	    .jobs = wish->jobs > 0 ? wish->jobs : n_cpus(),
 	    .n = v.n,
 	    .group_of = group_of,
+	    .order = group_of + v.n,
 	    .ctx = &v,
 	    .begin = begin,
 	    .run = run,
@@ -68,8 +99,7 @@ int verify_recording(struct recording *r, const struct verify_wish *wish,
 
 	if (group_of == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "out of memory");
-	for (unsigned i = 0; i < v.n; i++)
-		group_of[i] = recording_segment(r, i)->process;
+	plan_segments(r, v.n, group_of, group_of + v.n);
 	rc = workers_run(&plan, out, err);
 	free(group_of);
 	return rc;

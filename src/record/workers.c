@@ -65,8 +65,9 @@ struct crew {
 
 /* -- In a worker -- */
 
-static int take_from(struct group *g, unsigned *piece)
+static int take_from(const struct crew *c, struct group *g, unsigned *piece)
 {
+	const uint32_t *order = c->plan->order;
 	uint32_t k;
 
 	if (atomic_load(&g->taken) >= g->n)
@@ -74,7 +75,7 @@ static int take_from(struct group *g, unsigned *piece)
 	k = atomic_fetch_add(&g->taken, 1);
 	if (k >= g->n)
 		return 0;
-	*piece = g->first + k;
+	*piece = order != NULL ? order[g->first + k] : g->first + k;
 	return 1;
 }
 
@@ -98,7 +99,7 @@ static struct group *fullest(const struct crew *c)
 
 static int take(const struct crew *c, struct group **mine, unsigned *piece)
 {
-	if (*mine != NULL && take_from(*mine, piece))
+	if (*mine != NULL && take_from(c, *mine, piece))
 		return 1;
 	for (;;) {
 		uint32_t i = atomic_fetch_add(&c->board->next_group, 1);
@@ -109,7 +110,7 @@ static int take(const struct crew *c, struct group **mine, unsigned *piece)
 			*mine = fullest(c);
 		if (*mine == NULL)
 			return 0;
-		if (take_from(*mine, piece))
+		if (take_from(c, *mine, piece))
 			return 1;
 	}
 }

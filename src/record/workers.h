@@ -22,7 +22,10 @@ struct workers_plan {
 	unsigned jobs;		  /* processes at a time */
 	unsigned n;		  /* pieces */
 	const uint32_t *group_of; /* borrowed: of each piece */
-	void *ctx;		  /* borrowed; handed to all below */
+	/* Borrowed: in which order those of a group are done, at the places
+	 * that it has; NULL: as they are numbered. */
+	const uint32_t *order;
+	void *ctx; /* borrowed; handed to all below */
 	/* In a new process, before its first piece. */
 	int (*begin)(void *ctx, struct hark_err *err);
 	/* One piece: 0 and something to be added up; or -1. */

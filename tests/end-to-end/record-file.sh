@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 105
+plan 107
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -53,6 +53,12 @@ hark record -q --key-every 5000 -o k2.hark -- \
 ok "--key-every makes more key frames" test "$(json k2.hark key_frames)" -gt \
 	$(($(json k1.hark key_frames) + 3))
 like "and they replay" "$(verified k2.hark)" "$GOOD"
+# 0.2 s of CPU time at least, wherever it runs.
+truncate -s 300M zeros
+hark record -q -o k3.hark -- md5sum zeros >/dev/null
+ok "who reads much gets key frames, too" test "$(json k3.hark key_frames)" -ge 3
+like "that replay" "$(verified k3.hark)" "$GOOD"
+rm -f zeros
 
 # -- What a program sends to its process group --
 

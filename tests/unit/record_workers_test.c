@@ -19,6 +19,7 @@ enum { PIECES = 500 };
 /* What the workers did, in memory that they share with the test. */
 struct log {
 	_Atomic uint32_t times[PIECES], by[PIECES];
+	_Atomic uint32_t n_done, done[PIECES]; /* in which order */
 	_Atomic uint32_t begun;
 	unsigned crash_at, fail_at, sleep_us;
 	int cannot_begin;
@@ -51,6 +52,7 @@ static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
 	struct log *l = ctx;
 
 	atomic_fetch_add(&l->times[piece], 1);
+	atomic_store(&l->done[atomic_fetch_add(&l->n_done, 1) % PIECES], piece);
 	atomic_store(&l->by[piece], (uint32_t)getpid());
 	if (piece % 100 == l->crash_at)
 		raise(SIGKILL);
@@ -75,13 +77,14 @@ static int progress(void *ctx, unsigned done)
 	return 0;
 }
 
-static void run_all(struct log *l, unsigned jobs, unsigned group,
-		    struct workers_result *out)
+static void run_ordered(struct log *l, unsigned jobs, unsigned group,
+			const uint32_t *order, struct workers_result *out)
 {
 	uint32_t group_of[PIECES];
 	struct workers_plan plan = {.jobs = jobs,
 				    .n = PIECES,
 				    .group_of = group_of,
+				    .order = order,
 				    .ctx = l,
 				    .begin = begin,
 				    .run = run,
@@ -92,6 +95,12 @@ static void run_all(struct log *l, unsigned jobs, unsigned group,
 		group_of[i] = i / group;
 	ck_assert_int_eq(workers_run(&plan, out, &err), 0);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* none is left */
+}
+
+static void run_all(struct log *l, unsigned jobs, unsigned group,
+		    struct workers_result *out)
+{
+	run_ordered(l, jobs, group, NULL, out);
 }
 
 START_TEST(every_piece_is_done_once)
@@ -116,6 +125,26 @@ START_TEST(every_piece_is_done_once)
 END_TEST
 
 /* 10 groups, two workers: few groups have pieces of both. */
+START_TEST(pieces_are_done_in_the_order_that_is_asked_for)
+{
+	enum { GROUP = 50 };
+	struct log *l = new_log();
+	struct workers_result r;
+	uint32_t order[PIECES];
+
+	for (unsigned i = 0; i < PIECES; i++)
+		order[i] = i / GROUP * GROUP + (GROUP - 1 - i % GROUP);
+	l->fail_at = 77;
+	run_ordered(l, 1, GROUP, order, &r);
+	for (unsigned i = 0; i < PIECES; i++)
+		ck_assert_uint_eq(l->done[i], order[i]);
+	ck_assert_uint_eq(r.good, PIECES - 1);
+	ck_assert_uint_eq(r.n_texts, 1);
+	ck_assert_uint_eq(r.texts[0].piece, 77);
+	munmap(l, sizeof *l);
+}
+END_TEST
+
 START_TEST(a_worker_stays_with_its_group)
 {
 	struct log *l = new_log();
@@ -272,6 +301,7 @@ Suite *record_workers_suite(void)
 
 	tcase_set_timeout(tc, 20);
 	tcase_add_test(tc, every_piece_is_done_once);
+	tcase_add_test(tc, pieces_are_done_in_the_order_that_is_asked_for);
 	tcase_add_test(tc, a_worker_stays_with_its_group);
 	tcase_add_test(tc, a_crash_costs_one_piece);
 	tcase_add_test(tc, the_rest_can_be_given_up);
