@@ -116,12 +116,12 @@ static int64_t until_look(const struct vcpu *v)
 	return at > count ? (int64_t)(at - count) : 0;
 }
 
-/* A key costs what it takes to fill the shadow again: 0.35 us for a granule,
- * compression included. What the last one has cost is known: the next one is
- * so much later that they take a fourteenth of the time at most. What was
- * filled before the first key was read for the first time, and not all of it
- * will be wanted again; how much that is can only be guessed. Time, not counts:
- * a thousand of those take 3 us, or 30. */
+/* A key costs what it takes to fill the shadow again: 0.4 to 0.6 us for a
+ * granule, compression included, and page faults. What the last one has cost
+ * is known: the next one is so much later that it should take about a tenth of
+ * the time. What was filled before the first key was read for the first time,
+ * and not all of it will be wanted again; how much that is can only be guessed.
+ * Time, not counts: a thousand of those take 3 us, or 30. */
 static int key_is_due(const struct vcpu *v)
 {
 	enum { LEAST_NS = 100000000, FILL_NS = 5000, FIRST_FILL_NS = 2500 };
