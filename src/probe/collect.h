@@ -45,6 +45,8 @@ void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
 /* The thread whose fs base that is is about to make another one with the same:
  * they are told apart by their ids from now on. */
 void collect_share(const struct collect_plan *plan, uint64_t fs);
+/* The table is this process's from now on. A child of vfork must come later. */
+void collect_claim(const struct collect_plan *plan);
 /* What the calling thread is entered by in the table. No lock is needed. */
 uint64_t collect_key(const struct collect_plan *plan, uint64_t fs);
 

@@ -13,7 +13,8 @@
  * by exit_group): they are looked for when there is no area left.
  *
  * A child that is not followed notes so in its own table: COLLECT_APART. A
- * child of vfork has table, fs and area of its parent, who sleeps. */
+ * child of vfork has table, fs and area of its parent, who sleeps, and is told
+ * by its pid: so a table must be its parent's before. */
 #include "inside/sys.h"
 #include "probe/collect_priv.h"
 
@@ -129,11 +130,27 @@ static bool belongs(const struct collect_plan *plan, struct collect_table *t)
 
 	if (pid == 0) {
 		pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
-		if (pid != plan->pid && (plan->flags & COLLECT_FOLLOWS) == 0)
+		if (pid != plan->pid && (plan->flags & COLLECT_FOLLOWS) == 0) {
+			__atomic_store_n(&t->apart, pid, __ATOMIC_RELAXED);
 			pid = COLLECT_APART;
-		__atomic_store_n(&t->pid, pid, __ATOMIC_RELAXED);
+		}
+		__atomic_store_n(&t->pid, pid, __ATOMIC_RELEASE);
 	}
 	return pid != COLLECT_APART;
+}
+
+void collect_claim(const struct collect_plan *plan)
+{
+	struct collect_table *t = table_of(plan);
+	uint64_t mask;
+
+	if (__atomic_load_n(&t->pid, __ATOMIC_RELAXED) != 0)
+		return;
+	mask = block_signals();
+	lock(t);
+	belongs(plan, t);
+	unlock(t);
+	unblock_signals(mask);
 }
 
 /* -- Areas -- */

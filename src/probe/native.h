@@ -20,12 +20,13 @@
  * and that a handler has ended is noticed when its thread is next seen
  * (native_mask.c): a signal of hark's that it blocked comes only then, and what
  * a handler that left by siglongjmp to a place with more of them blocked, or
- * to another stack, has blocked may be forgotten. Nor do new threads and
- * children inherit what is only believed to be blocked; one that is sent to
- * the process waits in the thread that it came to, though another one waits
- * for it (sigwait); signalfd does not show those that wait; and one that is
- * blocked, sent by kill() all the same, and whose handler has no SA_RESTART,
- * interrupts a system call.
+ * to another stack, has blocked may be forgotten. Nor do new threads inherit
+ * what is only believed to be blocked (pthread_create gives it to them; a child
+ * of fork has it). In a child that is not followed this is remembered of 64
+ * threads at a time. One that is sent to the process waits in the thread that
+ * it came to, though another one waits for it (sigwait); signalfd does not show
+ * those that wait; and one that is blocked, sent by kill() all the same, and
+ * whose handler has no SA_RESTART, interrupts a system call.
  *
  * Where things are: `home` begins at the first page behind the image, so that
  * code of the image finds it without data. There are NATIVE_HOME_SIZE bytes,
@@ -41,7 +42,7 @@
 /* What is in native.S: the compiler is to reach it directly. */
 #pragma GCC visibility push(hidden)
 
-enum { NATIVE_HOME_SIZE = 21 * 4096 };
+enum { NATIVE_HOME_SIZE = 40 * 4096 };
 struct collect_home *native_home(void);
 /* What this process goes by, of the plan that its home is about. */
 const struct collect_index *native_index(const struct collect_plan *plan);

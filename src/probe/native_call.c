@@ -206,24 +206,30 @@ static uint64_t call_clone(uint64_t flags, uint64_t plan)
 {
 	enum { VM = 0x100, VFORK = 0x4000, SETTLS = 0x80000 };
 
+	collect_claim((const void *)plan);
 	if ((flags & (VM | VFORK | SETTLS)) == VM)
 		collect_share((const void *)plan, sys_fs_base());
 	return 0;
 }
 
-/* A child of fork has no timer: it is made before anything else. Nobody has
- * another stack. */
+/* A child of fork has blocked what its maker had, and has no timer: that is
+ * seen to before anything else. Nobody has another stack. */
 static uint64_t call_fork(const uint64_t *g, int64_t *answer)
 {
 	enum { VM = 0x100 };
 	const uint32_t both = COLLECT_TIMERS | COLLECT_FOLLOWS;
+	struct native_blocks b;
 
-	if ((native_plan()->flags & both) != both || g[X86_RDI] & VM ||
-	    g[X86_RSI] != 0 || native_is_guest())
+	if (g[X86_RDI] & VM || g[X86_RSI] != 0 || native_is_guest())
 		return 0;
+	b = native_blocks();
 	*answer = sys_call(NR_CLONE, g[X86_RDI], 0, g[X86_RDX], g[X86_R10],
 			   g[X86_R8], 0);
-	if (*answer == 0)
+	if (*answer != 0)
+		return 1;
+	collect_claim(native_plan());
+	native_inherit(&b);
+	if ((native_plan()->flags & both) == both)
 		native_arm();
 	return 1;
 }

@@ -63,6 +63,37 @@ void native_mask_is_set(struct native_thread *t)
 		       : e->before;
 }
 
+/* -- Children -- */
+
+struct native_blocks native_blocks(void)
+{
+	struct native_thread *t = native_find_or_found();
+	struct native_blocks b = {0};
+
+	if (!t)
+		return b;
+	b.blocked = t->blocked;
+	b.n_entered = t->n_entered;
+	for (uint64_t i = 0; i < b.n_entered; i++)
+		b.entered[i] = t->entered[i];
+	return b;
+}
+
+void native_inherit(const struct native_blocks *b)
+{
+	struct native_thread *t;
+
+	if (b->blocked == 0 && b->n_entered == 0)
+		return;
+	t = native_make();
+	if (!t)
+		return;
+	t->blocked = b->blocked;
+	t->n_entered = (uint32_t)b->n_entered;
+	for (uint64_t i = 0; i < b->n_entered; i++)
+		t->entered[i] = b->entered[i];
+}
+
 /* M3 */
 void native_linger(struct native_thread *t)
 {

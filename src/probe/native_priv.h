@@ -38,7 +38,8 @@ struct native_thread {
 	uint8_t masked;	   /* all is blocked; .back is to come back */
 	uint8_t waits;	   /* in a call with a mask of its own, .wait_* */
 	uint8_t lingers;   /* in home->waiting, out of the image: M3 */
-	uint32_t n_entered, zero;
+	uint32_t n_entered;
+	uint32_t stays; /* a spare one: of a child apart */
 	uint64_t back;
 	uint64_t wait_mask, wait_blocked;
 	uint64_t guard; /* in a sample: native_guarded() */
@@ -57,8 +58,16 @@ _Static_assert(sizeof(struct native_thread) <=
 		   sizeof(((struct collect_area *)0)->native),
 	       "layout");
 
+/* What a child begins with. */
+struct native_blocks {
+	uint64_t blocked;
+	uint64_t n_entered;
+	struct native_entered entered[NATIVE_ENTERED];
+};
+
 enum {
 	NATIVE_SPARE = 8,
+	NATIVE_APART = 64,
 	NATIVE_RETRIED = 16,
 	NATIVE_FOUND = 4096,
 	NATIVE_ARMED = 4096,
@@ -85,6 +94,9 @@ struct native_home {
 	/* Illegal instructions that were tried again, by thread. */
 	uint64_t retried[NATIVE_RETRIED];
 	struct native_thread spare[NATIVE_SPARE];
+	/* A child that is not followed has no areas: W4. */
+	uint64_t has_apart;
+	struct native_thread apart[NATIVE_APART];
 	/* Written by hark, before the masks are opened. */
 	uint64_t n_found;
 	struct native_found found[NATIVE_FOUND];
@@ -109,10 +121,12 @@ bool native_is_guest(void);
 struct native_thread *native_find(void);
 /* Or a spare one, or NULL. */
 struct native_thread *native_find_or_spare(void);
-/* Or made, in an area. Not if the image was interrupted. */
+/* Or made, in an area, or to be kept: W4. Not if the image was interrupted. */
 struct native_thread *native_make(void);
 /* Made only if there is something to remember of it already. Likewise. */
 struct native_thread *native_find_or_found(void);
+/* May be NULL. */
+bool native_remembers(const struct native_thread *t);
 /* Not needed any longer, if it is a spare one. */
 void native_drop(struct native_thread *t);
 
@@ -148,6 +162,9 @@ void native_entered(struct native_thread *t, const struct sig_frame *frame,
 		    uint64_t set);
 /* .blocked is what the program has set it to. */
 void native_mask_is_set(struct native_thread *t);
+/* What a child of fork's will have blocked; and in it, that it has. */
+struct native_blocks native_blocks(void);
+void native_inherit(const struct native_blocks *b);
 /* A signal is held; perhaps only until a handler ends. */
 void native_linger(struct native_thread *t);
 void native_linger_no_more(struct native_thread *t);

@@ -463,7 +463,7 @@ static void note_entered(const struct caught *c, uint64_t mask)
 	t = native_find_or_found();
 	if (!t && set != 0)
 		t = native_make();
-	if (t && t->fs == 0)
+	if (native_remembers(t))
 		native_entered(t, c->frame, set);
 }
 

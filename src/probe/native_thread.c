@@ -6,6 +6,9 @@
  *     .lingers set, wherever they are.
  * W3  Of each signal of ours at most one is held, as the kernel would.
  *
+ * W4  A child that is not followed has no areas. What a thread of it blocks is
+ *     kept in home.
+ *
  * A thread's state is its area's. One that has no area (there was none free,
  * or it is about to get one) uses a spare one for as long as a signal waits. */
 #include "inside/sys.h"
@@ -27,9 +30,40 @@ static const struct collect_table *table_of(void)
 
 bool native_is_guest(void)
 {
-	uint32_t owner = __atomic_load_n(&table_of()->pid, __ATOMIC_ACQUIRE);
+	const struct collect_table *table = table_of();
+	uint32_t owner = __atomic_load_n(&table->pid, __ATOMIC_ACQUIRE);
 
-	return owner != 0 && owner != COLLECT_APART && owner != pid_now();
+	if (owner == COLLECT_APART)
+		owner = __atomic_load_n(&table->apart, __ATOMIC_RELAXED);
+	return owner != 0 && owner != pid_now();
+}
+
+static uint64_t own_key(void)
+{
+	return collect_key(native_plan(), sys_fs_base());
+}
+
+static uint64_t spare_key(uint64_t key)
+{
+	return key | 1;
+}
+
+/* W4: what this thread blocks is so in its child as well. */
+static void keep_own(struct native_home *home)
+{
+	uint64_t key = spare_key(own_key());
+
+	for (unsigned i = 0; i < NATIVE_APART; i++) {
+		struct native_thread *t = &home->apart[i];
+
+		if (t->fs != key) {
+			*t = (struct native_thread){0};
+			continue;
+		}
+		t->deferred = 0;
+		t->counted = t->masked = t->waits = t->lingers = 0;
+		t->held = t->pass = 0;
+	}
 }
 
 /* What a parent's other threads were about to do is nothing to a child. */
@@ -44,18 +78,10 @@ static void be_own(struct native_home *home)
 		home->n_found = 0;
 		for (unsigned i = 0; i < NATIVE_SPARE; i++)
 			home->spare[i] = (struct native_thread){0};
+		if (home->has_apart)
+			keep_own(home);
 	}
 	home->pid = pid;
-}
-
-static uint64_t own_key(void)
-{
-	return collect_key(native_plan(), sys_fs_base());
-}
-
-static uint64_t spare_key(uint64_t key)
-{
-	return key | 1;
 }
 
 /* Not there, as long as the collector is about to put it there. */
@@ -77,30 +103,58 @@ static struct native_thread *find_area(uint64_t key)
 	return 0;
 }
 
-static struct native_thread *find_spare(uint64_t key)
+static struct native_thread *find_in(struct native_thread *all, unsigned n,
+				     uint64_t key)
 {
-	struct native_home *home = native_home_all();
-
-	for (unsigned i = 0; i < NATIVE_SPARE; i++)
-		if (__atomic_load_n(&home->spare[i].fs, __ATOMIC_ACQUIRE) ==
-		    key)
-			return &home->spare[i];
+	for (unsigned i = 0; i < n; i++)
+		if (__atomic_load_n(&all[i].fs, __ATOMIC_ACQUIRE) == key)
+			return &all[i];
 	return 0;
 }
 
-static struct native_thread *take_spare(uint64_t key)
+static struct native_thread *find_spare(uint64_t key)
 {
 	struct native_home *home = native_home_all();
+	struct native_thread *t = find_in(home->spare, NATIVE_SPARE, key);
 
-	for (unsigned i = 0; i < NATIVE_SPARE; i++) {
+	if (!t && __atomic_load_n(&home->has_apart, __ATOMIC_ACQUIRE))
+		t = find_in(home->apart, NATIVE_APART, key);
+	return t;
+}
+
+static struct native_thread *take_in(struct native_thread *all, unsigned n,
+				     uint64_t key)
+{
+	for (unsigned i = 0; i < n; i++) {
 		uint64_t none = 0;
 
-		if (__atomic_compare_exchange_n(&home->spare[i].fs, &none, key,
-						0, __ATOMIC_ACQ_REL,
+		if (__atomic_compare_exchange_n(&all[i].fs, &none, key, 0,
+						__ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED))
-			return &home->spare[i];
+			return &all[i];
 	}
 	return 0;
+}
+
+/* W4. NULL: it has an area, or there are too many. */
+static struct native_thread *keep(void)
+{
+	struct native_home *home = native_home_all();
+	uint64_t key = spare_key(own_key());
+	struct native_thread *t;
+
+	if (table_of()->pid != COLLECT_APART || native_is_guest())
+		return 0;
+	be_own(home);
+	t = find_spare(key);
+	if (t)
+		return t;
+	t = take_in(home->apart, NATIVE_APART, key);
+	if (t) {
+		t->stays = 1;
+		__atomic_store_n(&home->has_apart, 1, __ATOMIC_RELEASE);
+	}
+	return t;
 }
 
 /* What was blocked when probes came; NULL: nothing, or it is known by now. */
@@ -154,7 +208,10 @@ struct native_thread *native_find_or_spare(void)
 	t = native_find();
 	if (t)
 		return t;
-	t = take_spare(spare_key(own_key()));
+	t = keep();
+	if (!t)
+		t = take_in(native_home_all()->spare, NATIVE_SPARE,
+			    spare_key(own_key()));
 	if (t) {
 		const struct native_found *f = found_here();
 
@@ -216,9 +273,14 @@ void native_unlock(void)
 
 /* -- A new area -- */
 
+bool native_remembers(const struct native_thread *t)
+{
+	return t && (t->fs == 0 || t->stays);
+}
+
 void native_drop(struct native_thread *t)
 {
-	if (t->fs == 0)
+	if (native_remembers(t))
 		return;
 	t->deferred = 0;
 	t->counted = t->masked = t->waits = 0;
@@ -247,7 +309,7 @@ struct native_thread *native_make(void)
 	uint64_t old;
 
 	if (!a)
-		return 0;
+		return with_found(keep());
 	spare = find_spare(spare_key(own_key()));
 	if (spare) {
 		old = native_set_mask(SIG_ALL);

@@ -286,7 +286,8 @@ struct collect_table {
 	 * one had not: then never. */
 	uint32_t has_self, has_none;
 	uint32_t has_shared; /* there was a base that threads share */
-	uint8_t pad[44];
+	uint32_t apart;	     /* of COLLECT_APART: its pid */
+	uint8_t pad[40];
 	struct collect_who who[COLLECT_ENTRIES];
 };
 

@@ -6,7 +6,7 @@
 . "$ROOT/tests/end-to-end/profile.bash"
 . "$ROOT/tests/end-to-end/guests.bash"
 
-plan 26
+plan 29
 
 build_prog
 EXTRA=(-F 9973 -q)
@@ -38,9 +38,10 @@ profile ./prog nowhere
 is "where nothing is known, little is said, and none is wrong" \
 	"$(look between burn 0 0.1 samples 3000 6000)" "yes yes"
 
-# -- Guests that a tick has harmed --
+# -- Guests that hark has harmed --
 
-for guest in insn_alignment_check insn_tsc_refused sig_exec sig_sent_fault; do
+for guest in insn_alignment_check insn_tsc_refused sig_exec sig_sent_fault \
+	sig_blocked_fault sig_fork_masks sig_newborn; do
 	alike $guest "$GUESTS/$guest" profile -q -F 9973 -o g.hark --force &&
 		pass $guest
 done

@@ -8,7 +8,7 @@
 
 # As in probe-guests.sh: they look for what hark is, or limit memory. And those
 # that docs/profile.md names: data far below the stack, system calls that raise
-# SIGSYS, io_uring; and what children that are not followed believe of signals.
+# SIGSYS, io_uring.
 differs() {
 	case $1 in
 	code_self_read | code_patch_* | code_hot_patch | code_copy | code_moved | \
@@ -17,7 +17,7 @@ differs() {
 		proc_maps | proc_ptrace* | proc_rlimit | proc_tight_limits | \
 		proc_seccomp_strict | proc_big_memory | proc_gaps | proc_low | \
 		insn_red_zone | proc_user_dispatch | proc_io_uring | \
-		sig_blocked_fault | proc_exec_odd) true ;;
+		proc_exec_odd) true ;;
 	*) false ;;
 	esac
 }
