@@ -302,8 +302,7 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 	case NR_EXECVEAT:
 		return native_exec(frame, answer);
 	default:
-		return native_hooks(g[X86_RAX]) ? native_wait(frame, answer)
-						: 0;
+		return native_wait(frame, answer);
 	}
 }
 
@@ -346,6 +345,10 @@ uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 	uint64_t how;
 
 	settle(frame);
+	/* Where any call may be made: a filter may forbid what is asked below.
+	 */
+	if (!native_hooks(frame->gpr[X86_RAX]))
+		return 0;
 	native_arm();
 	note_hook(frame, true);
 	how = call(frame, cookie, &answer);

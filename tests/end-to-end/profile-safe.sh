@@ -6,7 +6,7 @@
 . "$ROOT/tests/end-to-end/profile.bash"
 . "$ROOT/tests/end-to-end/guests.bash"
 
-plan 29
+plan 30
 
 build_prog
 EXTRA=(-F 9973 -q)
@@ -45,6 +45,10 @@ for guest in insn_alignment_check insn_tsc_refused sig_exec sig_sent_fault \
 	alike $guest "$GUESTS/$guest" profile -q -F 9973 -o g.hark --force &&
 		pass $guest
 done
+
+# Between ticks: after one it could not return.
+alike proc_seccomp_few "$GUESTS/proc_seccomp_few" profile -q -F 1 -o g.hark \
+	--force && pass proc_seccomp_few
 
 # -- What hark itself got is the program's --
 

@@ -15,7 +15,8 @@ differs() {
 		code_mem_file | code_maps | code_remap* | code_unmap_all | \
 		code_toggle | code_two_writers | code_written_by_parent | \
 		proc_maps | proc_ptrace* | proc_rlimit | proc_tight_limits | \
-		proc_seccomp_strict | proc_big_memory | proc_gaps | proc_low | \
+		proc_seccomp_strict | proc_seccomp_few | proc_big_memory | \
+		proc_gaps | proc_low | \
 		insn_red_zone | proc_user_dispatch | proc_io_uring | \
 		proc_exec_odd) true ;;
 	*) false ;;
