@@ -8,7 +8,8 @@
  *     in between is dealt with either way. One thread at a time.
  * K2  A mask is changed with all signals blocked: what came before may have
  *     put the mask into .back of the thread.
- * K3  A guest (vfork) changes nothing that its parent remembers. */
+ * K3  A guest (vfork) changes nothing that its parent remembers. Its mask is
+ *     its own. */
 #include "inside/sys.h"
 #include "probe/native_numbers.h"
 #include "probe/native_priv.h"
@@ -157,7 +158,7 @@ static int64_t change_mask(struct native_thread *t, const uint64_t *a,
 {
 	uint64_t ours = native_home()->ours;
 	uint64_t old = native_set_mask(SIG_ALL) & ~ours;
-	uint64_t new, blocked = t ? t->blocked : 0;
+	uint64_t new, blocked = native_own_blocked(t);
 	int64_t answer;
 
 	if (t && t->masked)
@@ -168,6 +169,8 @@ static int64_t change_mask(struct native_thread *t, const uint64_t *a,
 		if (a[0] == MASK_SET)
 			native_mask_is_set(t);
 		native_let_through(t, t->blocked);
+	} else if (t && set) {
+		native_guest_blocks(t, changed(a[0], blocked, *set & ours));
 	}
 	answer = put_mask(a[2], old | blocked);
 	if (t && t->masked)
@@ -192,7 +195,7 @@ static uint64_t call_mask(const uint64_t *a, int64_t *answer)
 		set = *(const uint64_t *)a[1];
 	}
 	t = native_make();
-	if (!(set & ours) && (!t || t->blocked == 0))
+	if (!(set & ours) && native_own_blocked(t) == 0)
 		return 0;
 	*answer = change_mask(t, a, a[1] != 0 ? &set : 0);
 	return 1;

@@ -47,6 +47,9 @@ struct native_thread {
 	uint64_t kept;	/* in clauses of a tick: native_profile.c */
 	uint32_t timer; /* its number plus 1; 0: none */
 	uint32_t ticks; /* of it */
+	/* A child of vfork's that has set a mask of its own, and .blocked of
+	 * that. */
+	uint32_t guest, guest_blocked;
 	/* Signals of ours that the program believes to have blocked; those of
 	 * them that came meanwhile; those that are to be let through. */
 	uint64_t blocked, held, pass;
@@ -138,6 +141,9 @@ const struct sig_info *native_held(const struct native_thread *t, int sig);
 void native_hold(struct native_thread *t, const struct sig_info *info);
 /* Now, in a signal handler: those that may come. */
 void native_send_held(struct native_thread *t);
+/* .blocked of the caller, who may be a guest; and that is set. */
+uint64_t native_own_blocked(const struct native_thread *t);
+void native_guest_blocks(struct native_thread *t, uint64_t blocked);
 /* Held signals that may come now will. */
 void native_let_through(struct native_thread *t, uint64_t blocked);
 

@@ -375,6 +375,21 @@ void native_hold(struct native_thread *t, const struct sig_info *info)
 	t->held |= SIG_BIT(info->signo);
 }
 
+uint64_t native_own_blocked(const struct native_thread *t)
+{
+	if (!t)
+		return 0;
+	return t->guest != 0 && native_is_guest() && t->guest == pid_now()
+		   ? t->guest_blocked
+		   : t->blocked;
+}
+
+void native_guest_blocks(struct native_thread *t, uint64_t blocked)
+{
+	t->guest = pid_now();
+	t->guest_blocked = (uint32_t)blocked;
+}
+
 void native_let_through(struct native_thread *t, uint64_t blocked)
 {
 	if (t->held & ~blocked)

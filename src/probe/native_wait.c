@@ -153,9 +153,10 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 	struct native_home *home = native_home_all();
 	struct native_thread *t = native_make();
 	uint64_t set = ignored(home), args[6], old;
+	uint64_t blocked = native_own_blocked(t);
 
 	native_announce();
-	if (set == 0 && (!t || t->blocked == 0))
+	if (set == 0 && blocked == 0)
 		return 0;
 	old = native_set_mask(SIG_ALL) & ~home->known.ours;
 	if (t && t->counted) {
@@ -168,7 +169,7 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 			native_send(&t->held_info[i]);
 	if (t)
 		t->held = 0;
-	native_set_mask(old | (t ? t->blocked : 0));
+	native_set_mask(old | blocked);
 	get_args(frame, args);
 	*answer = make((int64_t)frame->gpr[X86_RAX], args);
 	set_actions(&home->known, set, false);

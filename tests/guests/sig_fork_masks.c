@@ -94,14 +94,17 @@ static void blocked(int generations)
 	*bad = 1; /* no handler is entered */
 }
 
+/* What it starts has nothing blocked. */
 static void spawn(void)
 {
-	static char name[] = "true", *args[] = {name, NULL};
+	static char name[] = "sh", option[] = "-c",
+		    text[] = "kill -SEGV $$; exit 7";
+	static char *args[] = {name, option, text, NULL};
 	extern char **environ;
 	pid_t pid;
 
 	MUST(posix_spawnp(&pid, name, NULL, NULL, args, environ) == 0);
-	SAME(end_of(pid), 0);
+	SAME(end_of(pid), SIGSEGV);
 }
 
 /* What its handler blocked a child has not, when that has returned. */
@@ -151,6 +154,7 @@ int main(void)
 	setrlimit(RLIMIT_CORE, &none);
 	for (int i = 0; i < N; i++)
 		handle(sigs[i], sigs[i]);
+	spawn();
 	SAME(in_child(forks_in_handler), 0);
 	SAME(in_child(keeps_handlers), 0);
 	sigprocmask(SIG_BLOCK, &set, NULL);
