@@ -105,10 +105,11 @@ same() {
 there: $there"
 	fi
 }
-# Its length differs: it has the extended registers of the machine it is made on.
+# It has the extended registers of the machine it is made on: gdb counts AVX-512's
+# masks among the general ones.
 seen() {
 	gdb -nx -batch -ex 'info registers' -ex 'print item' -ex 'print counter' \
-		-ex 'print $xmm0.v2_int64' -ex bt $p "$1" 2>&1 | all_alike
+		-ex 'print $xmm0.v2_int64' -ex bt $p "$1" 2>&1 | all_alike | grep -v '^k[0-7] '
 }
 for p in plain chosen; do
 	like "$p: verified here" "$(hark verify $p.hark)" ', 0 mismatches'

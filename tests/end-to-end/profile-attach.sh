@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/profile.bash"
 
-plan 29
+plan 30
 
 build_prog
 mkfifo orders
