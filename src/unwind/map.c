@@ -45,10 +45,10 @@ struct entry {
 #define ENTRY_EXACT ((uint64_t)1 << 60)
 enum { ENTRY_HOW = 61, ENTRY_SAVED = 56 }; /* shifts, of 2 and 4 bits */
 enum { STRIDE = 8 };			   /* entries, of a search */
-/* Little is less than one frame in LITTLE. After VAIN such samples in a row,
- * of VAIN only the last two are more than a bare walk: one to be followed, one
- * that tries to. */
-enum { LITTLE = 8, VAIN = 8 };
+/* Little is less than one frame in LITTLE, or FEW that are less than half of
+ * them. After VAIN such samples in a row, of VAIN only the last two are more
+ * than a bare walk: one to be followed, one that tries to. */
+enum { LITTLE = 8, FEW = 8, VAIN = 8 };
 /* What two frames must have in common to be the same. */
 #define ENTRY_SAME (ENTRY_SP | ENTRY_EXACT | (uint64_t)3 << ENTRY_HOW)
 
@@ -644,6 +644,31 @@ static void store_entries(const struct take *t, struct map *a, uint32_t kept,
 	a->first = m->max_depth;
 }
 
+/* Frames from the outermost on that are those of the map before; of a bare
+ * walk, which has not looked. */
+static uint32_t count_same(const struct take *t, const struct map *a,
+			   uint32_t depth)
+{
+	const uint64_t how = (uint64_t)3 << ENTRY_HOW;
+	const struct entry *was = entries(t->m, a->buffer) + a->first + a->n;
+	const struct entry *is = t->new + depth;
+	uint32_t n = 0, most = a->n < depth ? a->n : depth;
+
+	while (n < most) {
+		was--;
+		is--;
+		if (was->pc != is->pc || ((was->at ^ is->at) & how) != 0)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static bool is_little(uint32_t kept, uint32_t depth)
+{
+	return kept < depth / LITTLE || (kept <= FEW && kept < depth / 2);
+}
+
 static uint16_t next_vain(uint16_t n)
 {
 	return n < 2 * VAIN - 1 ? n + 1 : VAIN;
@@ -657,7 +682,7 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 	const struct entry *last =
 	    t->joined ? &t->old[t->c] : &t->new[depth - 1];
 	uint64_t base = t->w.base != 0 ? t->w.base : entry_sp(last);
-	uint32_t home = t->from, kept = 0;
+	uint32_t home = t->from, kept = 0, same = 0;
 
 	if (t->from == UNWIND_MAPS ||
 	    (m->map[t->from].base != base && t->w.end != UNWIND_DEEP))
@@ -673,6 +698,8 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 		m->map[t->from].n = 0;
 		m->map[t->from].used = 0;
 	}
+	if (t->is_bare && home == t->from)
+		same = count_same(t, &m->map[home], depth);
 	store_spans(t, &m->map[home], kept, depth);
 	store_entries(t, &m->map[home], kept, depth);
 	m->map[home].n = depth;
@@ -681,13 +708,13 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 	m->map[home].used = ++m->clock;
 	m->map[home].fresh_before = m->map[home].fresh;
 	m->map[home].fresh = depth - kept;
-	m->map[home].vain = home == t->from && kept < depth / LITTLE
+	m->map[home].vain = home == t->from && is_little(kept, depth)
 				? next_vain(m->map[home].vain)
 				: 0;
 	m->map[home].is_bare = t->is_bare;
 	*out = (struct unwind_sample){.map = home,
 				      .depth = depth,
-				      .kept = kept,
+				      .kept = kept > same ? kept : same,
 				      .walked = depth - t->skipped,
 				      .end = t->w.end,
 				      .worst = t->worst};

@@ -45,8 +45,8 @@ static struct unwind_frame walked[DEEP];
 static struct unwind_last last;
 
 static struct {
-	long samples, kept, frames, kinds[FRAME_KINDS], guesses, ends[4], deep,
-	    islands;
+	long samples, kept, skipped, frames, kinds[FRAME_KINDS], guesses,
+	    ends[4], deep, islands;
 } met;
 
 static uint64_t seed;
@@ -304,6 +304,7 @@ static void note_kinds(const struct unwind_sample *got)
 	met.samples++;
 	met.frames += got->depth;
 	met.kept += got->kept;
+	met.skipped += got->depth - got->walked;
 	met.ends[got->end]++;
 	met.guesses += got->worst >= UNWIND_LINK;
 	met.deep += got->depth > 100;
@@ -561,7 +562,7 @@ START_TEST(samples_that_keep_little_are_walks)
 	maps = unwind_self_maps(DEEP);
 	for (int round = 0; round < 200; round++) {
 		uint32_t in_vain = 0;
-		long kept;
+		long skipped;
 
 		if (round % 10 == 0)
 			make_code();
@@ -571,10 +572,10 @@ START_TEST(samples_that_keep_little_are_walks)
 			check_sample(DEEP);
 		}
 		do {
-			kept = met.kept;
+			skipped = met.skipped;
 			change_program();
 			check_sample(DEEP);
-		} while (met.kept == kept && ++in_vain < 100);
+		} while (met.skipped == skipped && ++in_vain < 100);
 		most = in_vain > most ? in_vain : most;
 		for (uint32_t i = any(20); i > 0; i--) {
 			change_program();
@@ -583,6 +584,28 @@ START_TEST(samples_that_keep_little_are_walks)
 	}
 	ck_assert_uint_gt(most, 4);
 	ck_assert_uint_lt(most, 20);
+}
+END_TEST
+
+/* Of shallow stacks few frames stay, and those are told, though all of them are
+ * walked: to follow so few would cost more. */
+START_TEST(few_frames_that_stay_are_told)
+{
+	seed = 0x5678;
+	mildness = UINT32_MAX;
+	maps = unwind_self_maps(DEEP);
+	make_code();
+	call_anew(7);
+	for (int i = 0; i < 200; i++) {
+		if (i == 20)
+			memset(&met, 0, sizeof met);
+		n_levels = 7;
+		while (n_levels < 17)
+			call(any_pc());
+		check_sample(DEEP);
+	}
+	ck_assert_int_ge(met.kept, 5 * met.samples);
+	ck_assert_int_lt(met.skipped, 3 * met.samples);
 }
 END_TEST
 
@@ -637,6 +660,7 @@ Suite *unwind_map_suite(void)
 	tcase_add_loop_test(c, samples_without_guesses_are_walks, 0, 2);
 	tcase_add_loop_test(c, samples_of_few_frames_are_walks, 0, 2);
 	tcase_add_test(c, samples_that_keep_little_are_walks);
+	tcase_add_test(c, few_frames_that_stay_are_told);
 	tcase_add_test(c, samples_need_no_cache);
 	tcase_add_test(c, a_cache_is_of_one_generation);
 	suite_add_tcase(s, c);
