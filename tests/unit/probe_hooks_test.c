@@ -114,13 +114,16 @@ END_TEST
 
 START_TEST(a_call_is_possible_where_an_instruction_starts)
 {
+	uint64_t known = 0;
+
 	ck_assert_int_eq(hooks_possible(s, self->file, is_1e63, &err), 0);
 	ck_assert_int_eq(hooks_possible(s, self->file, is_1e61, &err), 0);
 	survey_forget(s);
 	ck_assert_int_eq(hooks_possible(s, self->file, is_1e62, &err), 1);
 	/* Nothing is known any more: what was looked at was not all. */
 	for (uint64_t k = 0; k < s->len; k++)
-		ck_assert(s->facts[k] == 0 && s->shapes[k] == 0);
+		known += s->facts[k] != 0 || s->shapes[k] != 0;
+	ck_assert_uint_eq(known, 0);
 }
 END_TEST
 
