@@ -241,14 +241,6 @@ static uint64_t argument(const struct collect_work *w, unsigned k)
 	return collect_argument(w->area, w->site, w->frame, k);
 }
 
-static uint64_t extend(uint64_t value, int32_t bits, bool is_signed)
-{
-	int shift = 64 - bits;
-
-	value <<= shift;
-	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
-}
-
 static inline uint64_t *number(void *base, const struct collect_lean *i)
 {
 	return (uint64_t *)(void *)((uint8_t *)base + i->at);
@@ -304,8 +296,8 @@ on_END:
 	ON(ULE, 1, D = A <= B)
 	ON(NEG, 1, D = 0 - A)
 	ON(NOT, 1, D = ~A)
-	ON(SEXT, 1, D = extend(A, x->imm, true))
-	ON(ZEXT, 1, D = extend(A, x->imm, false))
+	ON(SEXT, 1, D = machine_extend(A, x->imm, true))
+	ON(ZEXT, 1, D = machine_extend(A, x->imm, false))
 	ON(JUMP, 1, x += x->imm)
 	ON(JZ, 1, x += A == 0 ? x->imm : 0)
 	ON(JNZ, 1, x += A != 0 ? x->imm : 0)

@@ -72,14 +72,6 @@ static bool divide(struct machine *m, const struct probe_insn *i)
 	return true;
 }
 
-static uint64_t extend(uint64_t value, int32_t bits, bool is_signed)
-{
-	int shift = 64 - bits;
-
-	value <<= shift;
-	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
-}
-
 static int compare(const struct machine *m, const char *a, const char *b)
 {
 	uint32_t n = m->h->program->string_size - 1;
@@ -98,7 +90,7 @@ static bool load(struct machine *m, const struct probe_insn *i)
 
 	if (!machine_read(m, addr, &value, size[i->b]))
 		return false;
-	m->r[i->d] = extend(value, size[i->b] * 8, i->b >= PROBE_S8);
+	m->r[i->d] = machine_extend(value, size[i->b] * 8, i->b >= PROBE_S8);
 	return true;
 }
 
@@ -372,8 +364,8 @@ on_RET:
 	ON(COMPARE, D = (uint64_t)(int64_t)compare(m, machine_text(A),
 						   machine_text(B)))
 	ON(IS_NULL, D = A == 0)
-	ON(SEXT, D = extend(A, i->imm, true))
-	ON(ZEXT, D = extend(A, i->imm, false))
+	ON(SEXT, D = machine_extend(A, i->imm, true))
+	ON(ZEXT, D = machine_extend(A, i->imm, false))
 	ON(JUMP, i += i->imm)
 	ON(JZ, i += A == 0 ? i->imm : 0)
 	ON(JNZ, i += A != 0 ? i->imm : 0)

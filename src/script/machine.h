@@ -85,6 +85,16 @@ struct machine_host {
 	uint32_t fault_insn; /* of the clause */
 };
 
+/* The low bits of a number as a whole one: SEXT and ZEXT. */
+static inline uint64_t machine_extend(uint64_t value, int32_t bits,
+				      bool is_signed)
+{
+	int shift = 64 - bits;
+
+	value <<= shift;
+	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
+}
+
 /* Bytes of a text variable: one that says whether it is, then the text. */
 static inline uint32_t machine_text_slot(const struct probe_program *p)
 {
