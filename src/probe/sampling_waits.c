@@ -9,18 +9,12 @@
 #include "probe/wait_look.h"
 
 #include <errno.h>
-#include <string.h>
 
 static int cannot_see(int why, struct hark_err *err)
 {
-	return err_set(err, HARK_EDENIED, why,
-		       "waits cannot be seen: the kernel gives hark no records "
-		       "of them: %s%s",
-		       strerror(why),
-		       why == EACCES || why == EPERM
-			   ? " (is /proc/sys/kernel/perf_event_paranoid above "
-			     "2, or a seccomp filter in force?)"
-			   : "");
+	return ticking_denied("waits cannot be seen: the kernel gives hark no "
+			      "records of them",
+			      why, err);
 }
 
 static bool look_at(void *ctx, pid_t pid, pid_t tid, struct wait_stack *out)

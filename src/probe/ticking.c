@@ -108,15 +108,19 @@ void ticking_allow_files(void)
 	}
 }
 
-static int cannot(int why, struct hark_err *err)
+int ticking_denied(const char *what, int why, struct hark_err *err)
 {
-	return err_set(err, HARK_EDENIED, why,
-		       "the kernel gives no clock to look at threads by: %s%s",
-		       strerror(why),
+	return err_set(err, HARK_EDENIED, why, "%s: %s%s", what, strerror(why),
 		       why == EACCES || why == EPERM
 			   ? " (is /proc/sys/kernel/perf_event_paranoid above "
 			     "2, or a seccomp filter in force?)"
 			   : "");
+}
+
+static int cannot(int why, struct hark_err *err)
+{
+	return ticking_denied("the kernel gives no clock to look at threads by",
+			      why, err);
 }
 
 static int start_events(struct ticking *t, const struct door *d,

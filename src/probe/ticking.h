@@ -40,6 +40,8 @@ bool ticking_stop_one(struct ticking *t, pid_t pid);
 /* hark has an event open for each thread that was there: as many files as may
  * be. */
 void ticking_allow_files(void);
+/* -1: the kernel gives no events, and why that may be. */
+int ticking_denied(const char *what, int why, struct hark_err *err);
 /* HARK_CLOCK=timer, for tests: as if the kernel gave none. */
 bool ticking_has_no_events(void);
 
