@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 82
+plan 84
 
 gcc -O2 -g -pthread -D_GNU_SOURCE "$SRC/profile_prog.c" -o prog || exit 1
 
@@ -135,19 +135,7 @@ while read -r kind what; do
 		./prog "$kind"
 	unharmed "$what"
 	is "$what: accounted for" "$(check accounts errors)" right
-done <<'EOK'
-trap a handler of its own for SIGTRAP
-blocked all signals are blocked
-reset all signals are reset, SIGTRAP is ignored
-itimer a profiling timer of its own
-waits nothing that waits is interrupted, errno stays
-contexts several stacks in one thread
-altstack handlers on an alternate stack, with little room on it
-redzone what is below the stack
-leaps longjmp
-nowhere code that no rule is known of, with a wild frame pointer
-storm posix_spawn and vfork
-EOK
+done <"$SRC/profile_kinds.txt"
 for guest in insn_alignment_check insn_tsc_refused sig_sent_fault; do
 	"$GUESTS/$guest" >native.out 2>/dev/null
 	want=$?

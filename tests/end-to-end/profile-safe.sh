@@ -14,20 +14,7 @@ EXTRA=(-F 9973 -q)
 while read -r kind what; do
 	profile ./prog "$kind"
 	unharmed "$what"
-done <<'EOK'
-trap a handler of its own for SIGTRAP
-blocked all signals are blocked
-reset all signals are reset, SIGTRAP is ignored
-itimer a profiling timer of its own
-waits nothing that waits is interrupted, errno stays
-contexts several stacks in one thread
-altstack handlers on an alternate stack, with little room on it
-redzone what is below the stack
-leaps longjmp
-nowhere code that no rule is known of, with a wild frame pointer
-storm posix_spawn and vfork
-threads threads
-EOK
+done <"$SRC/profile_kinds.txt"
 EXTRA=(-F 9973 -q -f)
 for kind in storm forkexec; do
 	profile ./prog $kind
