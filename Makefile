@@ -66,21 +66,20 @@ WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 PURE_DIRS   := base x86 wire
 INSIDE_DIRS := $(PURE_DIRS) inside engine
 HOSTED_DIRS := $(PURE_DIRS) engine image unwind outside record travel flight script \
-	probe profile context present gdb ask cli
+	site native probe profile context present gdb ask cli
 in_dirs      = $(foreach d,$(1),$(wildcard src/$(d)/*.c))
 # Of the engine all but replay goes into the target; of recording, what collects;
-# of probes, what happens at a hit.
+# of probes, what happens at a hit (src/native).
 INSIDE_SRC  := $(filter-out src/engine/replay%,$(call in_dirs,$(INSIDE_DIRS))) \
 	$(wildcard src/record/collect*.c src/script/machine*.c) \
 	src/script/verify.c src/script/aggregate.c \
-	$(wildcard src/probe/collect*.c src/probe/native*.c) src/probe/stack.c \
-	src/probe/trampoline.c src/image/frame_rows.c \
+	$(wildcard src/native/*.c) src/image/frame_rows.c \
 	$(wildcard src/unwind/*.c)
 INSIDE_ASM  := $(filter-out src/engine/replay_enter.S,\
-	$(wildcard src/inside/*.S src/engine/*.S src/probe/*.S))
+	$(wildcard src/inside/*.S src/engine/*.S src/native/*.S))
 ENGINE_ASM  := $(wildcard src/engine/*.S)
 GDB_ASM     := $(wildcard src/gdb/*.S)
-PROBE_ASM   := $(wildcard src/probe/*.S)
+NATIVE_ASM  := $(wildcard src/native/*.S)
 PRESENT_ASM := $(wildcard src/present/*.S)
 HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
 UNIT_SRC    := $(wildcard tests/unit/*.c)
@@ -89,7 +88,7 @@ FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
 
 INSIDE_OBJ  := $(INSIDE_SRC:%.c=$(O)/inside/%.o) $(INSIDE_ASM:%.S=$(O)/inside/%.o)
 HOSTED_OBJ  := $(HOSTED_SRC:%.c=$(O)/hosted/%.o) \
-	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM) $(PROBE_ASM) \
+	$(patsubst %.S,$(O)/hosted/%.o,$(ENGINE_ASM) $(GDB_ASM) $(NATIVE_ASM) \
 	$(PRESENT_ASM))
 UNIT_OBJ    := $(UNIT_SRC:%.c=$(O)/hosted/%.o)
 
@@ -107,7 +106,9 @@ $(O)/hosted/src/engine/replay_loop.o: HOSTED += -mgeneral-regs-only \
 	-fno-sanitize=all -fno-stack-protector
 
 # Signals may come in the middle of it, and find it in no library.
-$(O)/hosted/src/probe/native%.o $(O)/hosted/tests/unit/native_stand_ins.o: \
+SIGNAL_SRC := $(filter-out src/native/collect% src/native/stack.c \
+	src/native/trampoline.c,$(wildcard src/native/*.c))
+$(SIGNAL_SRC:%.c=$(O)/hosted/%.o) $(O)/hosted/tests/unit/native_stand_ins.o: \
 	HOSTED += -mgeneral-regs-only \
 	-fno-sanitize=all -fno-stack-protector
 

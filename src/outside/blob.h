@@ -11,7 +11,7 @@ extern const uint8_t blob_start[], blob_end[];
 
 size_t blob_len(void);
 
-/* Where functions of probe/native.h are in it: offsets. */
+/* Where functions of native/native.h are in it: offsets. */
 struct blob_places {
 	uint64_t handler, restorer, hit, hook;
 };

@@ -1,6 +1,6 @@
 /* probe/along.h - with a thread through its execve.
  *
- * hark attaches to the thread that announces one (probe/native_announce.c),
+ * hark attaches to the thread that announces one (native/announce.c),
  * and goes with it to the first instruction of the next program, or to the end
  * of an execve that fails. Programs with privileges of their own would lose
  * them: they are let go before. Hosted. */

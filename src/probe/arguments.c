@@ -1,7 +1,7 @@
 /* probe/arguments.c - from what a note says to what the collector reads. */
 #include "probe/arguments.h"
 
-#include "probe/collect_priv.h"
+#include "native/collect_board.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #define PROBE_ARGUMENTS_H
 
 #include "image/usdt.h"
-#include "probe/listing.h"
-#include "probe/match.h"
+#include "site/listing.h"
+#include "site/match.h"
 #include "wire/collect.h"
 
 /* How many; what cannot be had is COLLECT_NOWHERE. */

@@ -2,7 +2,7 @@
 #include "probe/board_priv.h"
 
 #include "inside/sys.h"
-#include "probe/native_priv.h"
+#include "native/home.h"
 #include "script/verify.h"
 
 #include <errno.h>

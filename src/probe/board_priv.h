@@ -8,8 +8,8 @@
 #ifndef PROBE_BOARD_PRIV_H
 #define PROBE_BOARD_PRIV_H
 
+#include "native/collect_board.h"
 #include "probe/board.h"
-#include "probe/collect_priv.h"
 
 /* Records that were taken at once; owned by a reader. */
 struct board_block {

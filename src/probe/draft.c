@@ -2,10 +2,10 @@
 #include "probe/draft.h"
 
 #include "image/loader.h"
+#include "native/native.h"
 #include "outside/refuse.h"
 #include "probe/arguments.h"
-#include "probe/native.h"
-#include "probe/watch.h"
+#include "site/watch.h"
 
 #include <errno.h>
 #include <stdio.h>

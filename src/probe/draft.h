@@ -7,11 +7,11 @@
 #define PROBE_DRAFT_H
 
 #include "probe/compile.h"
-#include "probe/listing.h"
-#include "probe/match.h"
 #include "probe/naming.h"
 #include "probe/types.h"
 #include "probe/unbound.h"
+#include "site/listing.h"
+#include "site/match.h"
 
 /* All owned. Empty is all zero. */
 struct draft {

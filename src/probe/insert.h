@@ -15,9 +15,9 @@
 #define PROBE_INSERT_H
 
 #include "outside/refuse.h"
-#include "probe/listing.h"
 #include "probe/unbound.h"
 #include "script/script.h"
+#include "site/listing.h"
 #include "wire/collect.h"
 
 #include <sys/types.h>

@@ -6,11 +6,11 @@
  * copy. */
 #include "probe/insert_priv.h"
 
+#include "native/collect_board.h"
+#include "native/home.h"
 #include "outside/blob.h"
 #include "outside/rules.h"
 #include "outside/tracee.h"
-#include "probe/collect_priv.h"
-#include "probe/native_priv.h"
 
 #include <stdlib.h>
 #include <string.h>

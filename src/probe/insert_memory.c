@@ -15,9 +15,9 @@
  * little memory; where address space is limited, there are fewer frames. */
 #include "probe/insert_priv.h"
 
+#include "native/native.h"
 #include "outside/blob.h"
 #include "outside/limit.h"
-#include "probe/native.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,9 +15,9 @@
 #ifndef PROBE_INSERT_PRIV_H
 #define PROBE_INSERT_PRIV_H
 
+#include "native/trampoline.h"
 #include "outside/remote.h"
 #include "probe/insert.h"
-#include "probe/trampoline.h"
 
 enum { INSERT_PAGE = 4096 };
 

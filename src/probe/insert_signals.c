@@ -1,14 +1,14 @@
 /* probe/insert_signals.c - the program's handlers, and hark's in their place.
  *
  * What the program asked for is kept in home, where hark's handler finds it;
- * the program changes it there later (probe/native.h). Leaving gives the
+ * the program changes it there later (native/native.h). Leaving gives the
  * kernel what home says by then. */
 #include "probe/insert_priv.h"
 
+#include "native/home.h"
 #include "outside/blob.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
-#include "probe/native_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* probe/insert_threads.c - threads in the table, as hark sees them.
  *
  * Those that have one fs base together when probes go in are told apart by
- * their ids from the beginning; probe/collect_thread.c sees to later ones. */
+ * their ids from the beginning; native/collect_thread.c sees to later ones. */
 #include "probe/insert_priv.h"
 
 #include "outside/proc.h"

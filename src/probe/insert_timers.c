@@ -1,9 +1,9 @@
 /* probe/insert_timers.c - timers of the threads that are there, and all of them
- * away again (probe/native_timer.c). */
+ * away again (native/timer.c). */
 #include "probe/insert_priv.h"
 
+#include "native/home.h"
 #include "outside/proc.h"
-#include "probe/native_priv.h"
 
 #include <errno.h>
 #include <signal.h>

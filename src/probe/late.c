@@ -6,10 +6,10 @@
 #include "probe/late.h"
 
 #include "base/fmt.h"
+#include "native/native.h"
 #include "outside/attach.h"
 #include "probe/arguments.h"
-#include "probe/match.h"
-#include "probe/native.h"
+#include "site/match.h"
 
 #include <poll.h>
 #include <stdlib.h>

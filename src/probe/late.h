@@ -1,6 +1,6 @@
 /* probe/late.h - probes in libraries that are loaded later.
  *
- * The thread that has loaded one waits (probe/collect_loader.c) until hark has
+ * The thread that has loaded one waits (native/collect_loader.c) until hark has
  * looked at the process and put in what the script wants there. What was in a
  * library that is gone is forgotten. If it comes again to the same place, it
  * has its probes again; elsewhere it is another one, with sites of the same

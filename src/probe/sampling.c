@@ -2,9 +2,9 @@
 #include "probe/sampling_priv.h"
 
 #include "base/fmt.h"
+#include "native/collect_board.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
-#include "probe/collect_priv.h"
 #include "probe/wait_look.h"
 
 #include <stdlib.h>

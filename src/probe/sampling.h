@@ -1,6 +1,6 @@
 /* probe/sampling.h - stacks of threads that a clock has interrupted.
  *
- * A sample comes in parts (probe/collect_sample.c), which are put together
+ * A sample comes in parts (native/collect_sample.c), which are put together
  * here; and what was mapped in its process is told before it. Threads that wait
  * are seen from outside, and need no clock.
  *

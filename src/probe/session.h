@@ -65,7 +65,7 @@ struct session_samples {
 	uint64_t period_ns;
 	uint32_t scan;	/* as struct unwind_space has it */
 	bool is_strict; /* likewise */
-	bool checks;	/* each is walked twice: native_check.c */
+	bool checks;	/* each is walked twice: native/check.c */
 	int (*put)(void *ctx, const struct session_sample *s,
 		   struct hark_err *err);
 	/* What is mapped in a process, from now on. */

@@ -3,7 +3,7 @@
 #include "probe/session_priv.h"
 
 #include "base/fmt.h"
-#include "probe/collect.h"
+#include "native/collect.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -7,10 +7,10 @@
  * more, it is planned once more, with all threads stopped. */
 #include "probe/session_priv.h"
 
+#include "native/collect.h"
 #include "outside/attach.h"
 #include "outside/proc.h"
 #include "outside/refuse.h"
-#include "probe/collect.h"
 #include "probe/errno_place.h"
 
 #include <fcntl.h>

@@ -2,10 +2,10 @@
  *
  * A clock is an event of the kernel's (perf_event_open) that counts the CPU
  * time of one thread and of those that it makes, and sends SIGTRAP to a thread
- * that has used up another period; probe/native_tick.c has the rest. It is
+ * that has used up another period; native/tick.c has the rest. It is
  * hark's: if hark ends, so does it. With children followed, what fork makes
  * has one, too; execve ends it. Where hark may have no events, it is a timer
- * of each thread (probe/native_timer.c), which is worse.
+ * of each thread (native/timer.c), which is worse.
  *
  * P1  Clocks are started while the process is held and can take their signal;
  *     they are stopped before it cannot any longer.

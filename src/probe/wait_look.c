@@ -7,10 +7,10 @@
  * Memory is read in pieces that are kept for the time of one look. */
 #include "probe/wait_look.h"
 
+#include "native/trampoline.h"
 #include "outside/proc.h"
 #include "probe/above.h"
 #include "probe/stack_tables.h"
-#include "probe/trampoline.h"
 #include "unwind/unwind.h"
 
 #include <fcntl.h>

@@ -13,7 +13,7 @@
  *
  * U1  unwind_sample() gives what unwind_walk() gives, frame by frame.
  * U2  Memory is read by plain loads, and may not be there: whoever calls must
- *     survive the fault (in the target: probe/native sends the thread to the
+ *     survive the fault (in the target: native sends the thread to the
  *     end of the sample; then unwind_maps_forget()). A walk through .read does
  *     not fault.
  * U3  Nothing is allocated, no lock is taken, nothing is written but what the

@@ -150,10 +150,10 @@ enum {
 	COLLECT_FOLLOWS = 1, /* children of fork collect, too */
 	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
 	COLLECT_EXECS = 4,   /* hark goes along through execve */
-	COLLECT_TICKS = 8,   /* a clock interrupts threads: native_tick.c */
-	COLLECT_TIMERS = 16, /* which is a timer of their own: native_timer.c */
+	COLLECT_TICKS = 8,   /* a clock interrupts threads: native/tick.c */
+	COLLECT_TIMERS = 16, /* which is a timer of their own: native/timer.c */
 	COLLECT_SAMPLES = 32, /* so that their stacks are recorded */
-	COLLECT_CHECKS = 64,  /* each sample is walked twice: native_check.c */
+	COLLECT_CHECKS = 64,  /* each sample is walked twice: native/check.c */
 	COLLECT_STRICT = 128, /* of stacks nothing is guessed */
 };
 
@@ -302,14 +302,14 @@ struct collect_account {
 	uint64_t faulted;
 };
 
-/* How a site's hits are dealt with in one area: probe/collect.c. */
+/* How a site's hits are dealt with in one area: native/collect.c. */
 enum collect_how {
 	SLOT_NEW,
 	SLOT_GENERAL,  /* .uses: what the clauses look at */
 	SLOT_COUNT,    /* .counted is counted up, .cell is the row */
 	SLOT_KEYED,    /* .cell belongs to .key, which comes from .uses */
 	SLOT_QUANTIZE, /* .cell is the first bucket; likewise */
-	/* The clauses are decoded (probe/collect_lean.c); if there is one, its
+	/* The clauses are decoded (native/collect_lean.c); if there is one, its
 	 * number is .uses and its code .cell */
 	SLOT_LEAN,
 };
@@ -341,7 +341,7 @@ struct collect_area {
 	uint32_t number; /* of the area */
 	uint32_t pid, tid;
 	uint64_t fs;
-	/* The thread is in a probe: signals wait (probe/native). */
+	/* The thread is in a probe: signals wait (native). */
 	uint32_t busy;
 	uint32_t n_tokens; /* behind .busy: both are looked at at once */
 	/* Instructions whose probe has fired, but which a signal kept from
@@ -352,13 +352,13 @@ struct collect_area {
 	} token[COLLECT_TOKENS];
 	uint32_t next_token;
 	uint32_t zero;
-	/* Of the collector (probe/collect_priv.h); offsets from the area. */
+	/* Of the collector (native/collect_board.h); offsets from the area. */
 	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */
-	uint64_t native[136];	/* of probe/native; 0 for a new thread */
+	uint64_t native[136];	/* of native; 0 for a new thread */
 };
 
-/* -- What is public of home; the rest is probe/native's -- */
+/* -- What is public of home; the rest is native's -- */
 
 struct collect_action {
 	uint64_t handler, flags, restorer, mask; /* as rt_sigaction has it */

@@ -32,12 +32,12 @@ documents() { (cd "$ROOT" && tools/check-docs "$@"); }
 ok "what the documents name is there" documents
 cat >bad.md <<'END'
 # One heading
-`src/probe/native*.c`, `sigframe.h`, src/probe/form, tests/end-to-end/NAME.sh,
+`src/native/collect*.c`, `sigframe.h`, src/site/form, tests/end-to-end/NAME.sh,
 `make check`, [good](#one-heading), [good](bad.md)
-src/probe/nativ.c, `nowhere.c`, [bad](gone.md), [bad](#two-headings), `make tea`
+src/native/nativ.c, `nowhere.c`, [bad](gone.md), [bad](#two-headings), `make tea`
 END
 is "what is not there is told" "$(documents "$T/bad.md" | sed 's/.*: //' | tr '\n' ';')" \
-	"there is no src/probe/nativ.c;there is no nowhere.c;the link to gone.md leads nowhere;the link to #two-headings leads nowhere;there is no make tea;"
+	"there is no src/native/nativ.c;there is no nowhere.c;the link to gone.md leads nowhere;the link to #two-headings leads nowhere;there is no make tea;"
 
 # -- bash --
 

@@ -10,7 +10,7 @@
  * first. At the end all results were right, and the semaphore is down. When
  * there is a file `fork`, it has a child. */
 #include "guest.h"
-#include "probe/trampoline.h"
+#include "native/trampoline.h"
 #include "probe_functions.h"
 #include "wire/collect.h"
 #include <pthread.h>

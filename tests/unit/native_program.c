@@ -1,6 +1,6 @@
 /* tests/unit/native_program.c - a program with probes in it. */
 #include "native_program.h"
-#include "probe/native_priv.h"
+#include "native/home.h"
 
 #include <check.h>
 #include <elf.h>

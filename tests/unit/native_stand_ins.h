@@ -1,10 +1,10 @@
-/* tests/unit/native_stand_ins.h - a collector for tests of probe/native.
+/* tests/unit/native_stand_ins.h - a collector for tests of native.
  *
  * It stands in for the real one wherever the plan has no COLLECT_MAGIC. */
 #ifndef NATIVE_STAND_INS_H
 #define NATIVE_STAND_INS_H
 
-#include "probe/native.h"
+#include "native/native.h"
 
 enum { STAND_IN_AREAS = 8 };
 

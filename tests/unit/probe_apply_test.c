@@ -4,10 +4,10 @@
  * The truth is had by single-stepping: how often each instruction of some
  * functions runs. Then every one of them is probed at once, in whatever form
  * the plan chose, and each handler must be called exactly that often. */
-#include "probe/body.h"
-#include "probe/plan.h"
-#include "probe/space.h"
-#include "probe/trampoline.h"
+#include "native/trampoline.h"
+#include "site/body.h"
+#include "site/plan.h"
+#include "site/space.h"
 
 #include <check.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  * wrong. The memory behind the board cannot be touched, so that each step too
  * far is seen, under sanitizers or not. */
 #include "inside/sys.h"
-#include "probe/collect_priv.h"
+#include "native/collect_board.h"
 #include "probe_world.h"
 
 #include <check.h>

@@ -1,8 +1,8 @@
 /* tests/unit/probe_late_test.c - what libraries that come later need: who may
  * mean them, where their trampolines lie, how their accounts are told. */
-#include "probe/space.h"
 #include "probe/tally.h"
-#include "probe/watch.h"
+#include "site/space.h"
+#include "site/watch.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * and then it works: its answers must be right, the functions that this test
  * calls must be counted exactly, and as many functions must have been left as
  * were entered. */
-#include "probe/listing.h"
-#include "probe/trampoline.h"
+#include "native/trampoline.h"
+#include "site/listing.h"
 
 #include <check.h>
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* tests/unit/probe_namesake_test.c - addresses of one name are one key. */
+#include "native_collect_world.h"
 #include "probe/namesake.h"
-#include "probe_collect_world.h"
 
 #include <stdio.h>
 

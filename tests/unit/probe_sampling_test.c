@@ -1,7 +1,7 @@
 /* tests/unit/probe_sampling_test.c - samples on their way from a ring to
  * whoever wants them: in one part, in several, and such that cannot be. */
+#include "native_collect_world.h"
 #include "probe/sampling.h"
-#include "probe_collect_world.h"
 
 enum { MOST = 64 };
 

@@ -6,8 +6,8 @@
 #ifndef PROBE_WORLD_H
 #define PROBE_WORLD_H
 
+#include "native/collect.h"
 #include "probe/board.h"
-#include "probe/collect.h"
 #include "script/script.h"
 
 #include <stddef.h>

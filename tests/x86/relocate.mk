@@ -24,7 +24,7 @@ $(X86RUN)/live-run: $(X86RUN)/tests/x86/live_run.o \
 	$(Q)gcc $^ -o $@
 
 $(X86RUN)/trampoline-run: $(X86RUN)/tests/x86/trampoline_run.o \
-		$(X86RUN)/src/probe/trampoline.o $(X86RUN)/src/x86/relocate.o \
+		$(X86RUN)/src/native/trampoline.o $(X86RUN)/src/x86/relocate.o \
 		$(X86RUN_SHARED)
 	$(Q)gcc $^ -o $@
 

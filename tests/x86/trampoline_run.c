@@ -24,7 +24,7 @@
 
 #include "cases.h"
 #include "machine.h"
-#include "probe/trampoline.h"
+#include "native/trampoline.h"
 #include "wire/collect.h"
 
 enum { ROOM = 1024, REDZONE = 128, COOKIE = 0x1234 };

@@ -1,0 +1,195 @@
+/* native/collect_row.c - aggregations, as one thread has them.
+ *
+ * Each area has its own rows, so nothing is shared while it is counted; hark
+ * puts the rows of all areas together (board_rows.c). Rows are only added, and
+ * published by .used; a row's cells change under .sequence, so that hark does
+ * not see half of an average. The hot paths of collect.c change single cells
+ * and need no sequence.
+ *
+ * What is cleared is mostly hark's business: it remembers what there was and
+ * subtracts it. min and max cannot be subtracted. They have two sets of cells
+ * and a generation on the board:
+ *
+ *   R1  A value goes into the set of the generation that is current; a set
+ *       that was of an older one is made empty first. So the set of the
+ *       generation before stays as it was until there is a second clear().
+ *   R2  After the value is in, the generation is looked at again, and if it
+ *       has changed the value goes into the new set, too. So hark, which
+ *       changes the generation and then looks at the old set once more, misses
+ *       no value: it is in the set that hark looks at, or in the new one. */
+#include "native/collect_board.h"
+
+#include "script/aggregate.h"
+
+static uint32_t hash_of(uint32_t aggregation, const uint8_t *key, uint32_t len)
+{
+	uint64_t hash = aggregation + 1;
+
+	for (uint32_t i = 0; i < len; i += 8) {
+		uint64_t word;
+
+		__builtin_memcpy(&word, key + i, sizeof word);
+		hash = (hash ^ word) * COLLECT_HASH;
+		hash ^= hash >> 29;
+	}
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static bool is_key(const struct collect_row *row, const uint8_t *key,
+		   uint32_t len)
+{
+	const uint8_t *has = (const uint8_t *)(row + 1);
+
+	for (uint32_t i = 0; i < len; i += 8) {
+		uint64_t a, b;
+
+		__builtin_memcpy(&a, key + i, sizeof a);
+		__builtin_memcpy(&b, has + i, sizeof b);
+		if (a != b)
+			return false;
+	}
+	return true;
+}
+
+static uint8_t *rows_begin(const struct collect_rows *rows)
+{
+	return (uint8_t *)(uintptr_t)&rows->bucket[rows->n_buckets];
+}
+
+static struct collect_row *row_at(const struct collect_rows *rows,
+				  uint32_t offset)
+{
+	return (struct collect_row *)(void *)(rows_begin(rows) + offset);
+}
+
+static uint32_t n_sets(const struct probe_aggregation *a)
+{
+	return collect_takes_turns(a) ? 2 : 1;
+}
+
+/* NULL: no room. */
+static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
+				   const uint8_t *key, uint32_t len,
+				   uint32_t hash, uint32_t *bucket)
+{
+	const struct probe_aggregation *a =
+	    &probe_aggregations(w->h.program)[aggregation];
+	struct collect_rows *rows = w->rows;
+	uint64_t size = sizeof(struct collect_row) + len +
+			(uint64_t)a->n_cells * n_sets(a) * sizeof(uint64_t);
+	struct collect_row *row;
+
+	if (size > rows->size - rows->used) {
+		collect_lack(w, COLLECT_NO_ROW);
+		return NULL;
+	}
+	row = row_at(rows, rows->used);
+	row->size = (uint32_t)size;
+	row->aggregation = aggregation;
+	row->key_len = len;
+	row->next = *bucket;
+	row->hash = hash;
+	row->generation[0] = row->generation[1] = UINT32_MAX;
+	row->zero = 0;
+	row->sequence = 0;
+	if (len > 0)
+		__builtin_memcpy(row + 1, key, len);
+	for (uint32_t i = 0; i < n_sets(a); i++)
+		aggregate_init(a, collect_cells(row) + (size_t)i * a->n_cells);
+	/* In this order: whoever is killed between leaves a row that nobody
+	 * finds, never one that is found twice. */
+	__atomic_store_n(&rows->used, rows->used + (uint32_t)size,
+			 __ATOMIC_RELEASE);
+	*bucket = rows->used - (uint32_t)size + 1;
+	return row;
+}
+
+static struct collect_row *keyed_row(struct collect_work *w,
+				     uint32_t aggregation, const uint8_t *key,
+				     uint32_t len)
+{
+	struct collect_rows *rows = w->rows;
+	uint32_t hash = hash_of(aggregation, key, len);
+	uint32_t *bucket = &rows->bucket[hash & (rows->n_buckets - 1)];
+
+	for (uint32_t at = *bucket; at != 0;) {
+		struct collect_row *row = row_at(rows, at - 1);
+
+		if (row->hash == hash && row->aggregation == aggregation &&
+		    row->key_len == len && is_key(row, key, len))
+			return row;
+		at = row->next;
+	}
+	return add_row(w, aggregation, key, len, hash, bucket);
+}
+
+struct collect_row *collect_row(struct collect_work *w, uint32_t aggregation,
+				const uint8_t *key, uint32_t len)
+{
+	struct collect_row *row;
+
+	if (len > 0)
+		return keyed_row(w, aggregation, key, len);
+	if (w->singles[aggregation] != 0)
+		return row_at(w->rows, (uint32_t)w->singles[aggregation] - 1);
+	row = keyed_row(w, aggregation, key, len);
+	if (row != NULL)
+		w->singles[aggregation] =
+		    (uint64_t)((uint8_t *)row - rows_begin(w->rows)) + 1;
+	return row;
+}
+
+/* R1 */
+static void update_turn(const struct probe_aggregation *a,
+			struct collect_row *row, uint32_t generation,
+			int64_t value)
+{
+	uint64_t *cells =
+	    collect_cells(row) + (size_t)(generation & 1) * a->n_cells;
+
+	if (row->generation[generation & 1] != generation) {
+		aggregate_init(a, cells);
+		__atomic_store_n(&row->generation[generation & 1], generation,
+				 __ATOMIC_RELEASE);
+	}
+	aggregate_update(a, cells, value, 1);
+}
+
+/* R2 */
+static void update_turns(const struct probe_aggregation *a,
+			 struct collect_row *row, const uint32_t *current,
+			 int64_t value)
+{
+	uint32_t seen = __atomic_load_n(current, __ATOMIC_ACQUIRE), now;
+
+	/* hark clears now and then; whoever writes this word all the time has
+	 * damaged the board. */
+	for (unsigned i = 0; i < 8; i++) {
+		update_turn(a, row, seen, value);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		now = __atomic_load_n(current, __ATOMIC_ACQUIRE);
+		if (now == seen)
+			return;
+		seen = now;
+	}
+}
+
+void collect_aggregate(struct machine_host *h, uint32_t aggregation,
+		       const uint8_t *key, uint32_t len, int64_t value,
+		       int64_t weight)
+{
+	struct collect_work *w = (struct collect_work *)h;
+	const struct probe_aggregation *a =
+	    &probe_aggregations(h->program)[aggregation];
+	struct collect_row *row = collect_row(w, aggregation, key, len);
+
+	if (row == NULL)
+		return;
+	__atomic_store_n(&row->sequence, row->sequence | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (collect_takes_turns(a))
+		update_turns(a, row, &w->generations[aggregation], value);
+	else
+		aggregate_update(a, collect_cells(row), value, weight);
+	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,259 @@
+/* native/home.h - what the parts of native share. */
+#ifndef NATIVE_HOME_H
+#define NATIVE_HOME_H
+
+/* In home: threads that have something to do before they leave the image. */
+#define NATIVE_WAITING 2120
+/* In a probe's frame: TRAMPOLINE_DOWN. */
+#define NATIVE_FRAME_HOW 144
+#define NATIVE_DOWN	 2
+
+#ifndef __ASSEMBLER__
+
+#include "inside/sigframe.h"
+#include "native/native.h"
+
+_Static_assert(sizeof(struct collect_action) == sizeof(struct sig_action),
+	       "struct kernel_sigaction");
+
+/* -- State of a thread -- */
+
+enum { NATIVE_HELD = 5 }; /* kinds of signals of ours */
+
+/* A handler of the program's that runs: mask.c. Sets of signals of
+ * ours, all of which are small numbers. */
+struct native_entered {
+	uint64_t frame; /* struct sig_frame */
+	uint64_t low;	/* where the alternate stack begins; 0: it is not */
+	uint16_t before, start, after;
+	uint16_t zero;
+};
+enum { NATIVE_ENTERED = 7 };
+
+/* In the thread's area, or a spare one in home: zeroed is nothing. */
+struct native_thread {
+	uint64_t fs;	   /* of a spare one: whose it is; 0: nobody's */
+	uint32_t deferred; /* number of a signal that waits; or 0 */
+	uint8_t counted;   /* in home->waiting: a signal is to be sent again */
+	uint8_t masked;	   /* all is blocked; .back is to come back */
+	uint8_t waits;	   /* in a call with a mask of its own, .wait_* */
+	uint8_t lingers;   /* in home->waiting, out of the image: M3 */
+	uint32_t n_entered;
+	uint32_t stays; /* a spare one: of a child apart */
+	uint64_t back;
+	uint64_t wait_mask, wait_blocked;
+	uint64_t guard; /* in a sample: native_guarded() */
+	uint64_t hook;	/* in native_call(): the struct probe_frame */
+	uint64_t kept;	/* in clauses of a tick: profile.c */
+	uint32_t timer; /* its number plus 1; 0: none */
+	uint32_t ticks; /* of it */
+	/* A child of vfork's that has set a mask of its own, and .blocked of
+	 * that. */
+	uint32_t guest, guest_blocked;
+	/* Signals of ours that the program believes to have blocked; those of
+	 * them that came meanwhile; those that are to be let through. */
+	uint64_t blocked, held, pass;
+	struct sig_info info;
+	struct sig_info held_info[NATIVE_HELD];
+	struct native_entered entered[NATIVE_ENTERED];
+};
+_Static_assert(sizeof(struct native_thread) <=
+		   sizeof(((struct collect_area *)0)->native),
+	       "layout");
+
+/* What a child begins with. */
+struct native_blocks {
+	uint64_t blocked;
+	uint64_t n_entered;
+	struct native_entered entered[NATIVE_ENTERED];
+};
+
+enum {
+	NATIVE_SPARE = 8,
+	NATIVE_APART = 64,
+	NATIVE_RETRIED = 16,
+	NATIVE_FOUND = 4096,
+	NATIVE_ARMED = 4096,
+};
+
+/* A thread that hark has made a timer for: timer.c. */
+struct native_armed {
+	uint32_t tid;
+	uint32_t timer; /* its number plus 1; 0: the thread itself has it */
+};
+
+/* A thread that had blocked signals of ours when probes came. */
+struct native_found {
+	uint32_t tid; /* 0: its own state has it by now */
+	uint32_t blocked;
+};
+
+struct native_home {
+	struct collect_home known;
+	uint32_t waiting; /* atomic */
+	uint32_t lock;	  /* of known.program: the pid that has it, or 0 */
+	uint32_t pid;	  /* whose .waiting and .spare are; 0: not known */
+	uint32_t zero;
+	/* Illegal instructions that were tried again, by thread. */
+	uint64_t retried[NATIVE_RETRIED];
+	struct native_thread spare[NATIVE_SPARE];
+	/* A child that is not followed has no areas: W4. */
+	uint64_t has_apart;
+	struct native_thread apart[NATIVE_APART];
+	/* Written by hark, before the masks are opened. */
+	uint64_t n_found;
+	struct native_found found[NATIVE_FOUND];
+	uint64_t n_armed;
+	struct native_armed armed[NATIVE_ARMED];
+	uint64_t scratch[16];
+};
+_Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
+_Static_assert(offsetof(struct probe_frame, how) == NATIVE_FRAME_HOW, "asm");
+_Static_assert(TRAMPOLINE_DOWN == NATIVE_DOWN, "asm");
+/* Behind it hark keeps something for itself. */
+_Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE - 64, "layout");
+
+/* -- thread.c -- */
+
+struct native_home *native_home_all(void);
+const struct collect_plan *native_plan(void);
+/* A vfork's child: it borrows memory that it must leave as it is. */
+bool native_is_guest(void);
+
+/* Of this thread, if there is one; never waits for anybody. */
+struct native_thread *native_find(void);
+/* Or a spare one, or NULL. */
+struct native_thread *native_find_or_spare(void);
+/* Or made, in an area, or to be kept: W4. Not if the image was interrupted. */
+struct native_thread *native_make(void);
+/* Made only if there is something to remember of it already. Likewise. */
+struct native_thread *native_find_or_found(void);
+/* May be NULL. */
+bool native_remembers(const struct native_thread *t);
+/* Not needed any longer, if it is a spare one. */
+void native_drop(struct native_thread *t);
+
+/* The thread has to send a signal to itself before it leaves the image. */
+void native_count(struct native_thread *t);
+/* The same; all is blocked, and was as old says. */
+void native_come_back(struct native_thread *t, uint64_t old);
+const struct sig_info *native_held(const struct native_thread *t, int sig);
+void native_hold(struct native_thread *t, const struct sig_info *info);
+/* Now, in a signal handler: those that may come. */
+void native_send_held(struct native_thread *t);
+/* .blocked of the caller, who may be a guest; and that is set. */
+uint64_t native_own_blocked(const struct native_thread *t);
+void native_guest_blocks(struct native_thread *t, uint64_t blocked);
+/* Held signals that may come now will. */
+void native_let_through(struct native_thread *t, uint64_t blocked);
+
+uint64_t native_set_mask(uint64_t mask); /* the one before */
+void native_send(const struct sig_info *info);
+int64_t native_set_action(int sig, const struct collect_action *new,
+			  uint64_t old);
+void native_lock(void);
+void native_unlock(void);
+
+/* Called by native.S: all is blocked, signals that wait are sent; the masks to
+ * open with, and to have then. */
+void native_wake(uint64_t mask[2], const struct probe_frame *frame);
+
+/* -- mask.c -- */
+
+/* The thread is seen with that rsp: what handlers blocked that have ended is
+ * not blocked any longer. */
+void native_settle(struct native_thread *t, uint64_t rsp);
+/* A handler starts, and blocks these signals of ours. */
+void native_entered(struct native_thread *t, const struct sig_frame *frame,
+		    uint64_t set);
+/* .blocked is what the program has set it to. */
+void native_mask_is_set(struct native_thread *t);
+/* What a child of fork's will have blocked; and in it, that it has. */
+struct native_blocks native_blocks(void);
+void native_inherit(const struct native_blocks *b);
+/* A signal is held; perhaps only until a handler ends. */
+void native_linger(struct native_thread *t);
+void native_linger_no_more(struct native_thread *t);
+/* 0, 1, as native_call() */
+uint64_t native_pending(const uint64_t *a, int64_t *answer);
+uint64_t native_timedwait(const uint64_t *a, int64_t *answer);
+
+/* -- signal.c -- */
+
+/* Which handler of the program's is to be called, with which mask; 0: none. */
+struct native_go {
+	uint64_t handler, mask;
+};
+struct native_go native_caught(struct sig_frame *frame);
+
+/* -- check.c -- */
+
+struct unwind_space;
+struct unwind_maps;
+struct unwind_sample;
+struct frame_cpu;
+struct native_check {
+	const struct unwind_space *space; /* with or without a cache */
+	const struct unwind_maps *maps;
+	const struct unwind_sample *sample;
+	const struct frame_cpu *cpu;
+};
+/* All signals are blocked. The .hash of the walk; 0: it differs. */
+uint64_t native_check(struct native_thread *t, struct collect_area *area,
+		      uint64_t time_ns, const struct native_check *c);
+
+/* -- tick.c -- */
+
+/* The program's own. */
+struct native_state {
+	uint64_t gpr[16], flags, pc;
+};
+
+/* A clock of hark's, not a signal of the program's? */
+bool native_is_tick(const struct sig_info *info);
+/* The thread was caught there; nobody knows where. */
+void native_tick(const struct sig_frame *frame, const struct native_state *s);
+void native_tick_in_image(const struct sig_frame *frame);
+/* Afterwards. */
+void native_uncover(void);
+
+/* -- sample.c -- */
+
+void native_sample(struct collect_area *area, const struct native_state *s);
+/* A fault of a sample's, or something that must not wait: the thread goes on
+ * at its end. */
+bool native_ends_sample(struct sig_frame *frame);
+
+/* -- profile.c -- */
+
+void native_profile(struct collect_area *area, const struct native_state *s);
+/* A signal that somebody has sent: is it kept until its clauses are done? */
+bool native_keeps(const struct sig_frame *frame);
+
+/* native.S: f(ctx). False: it was left at native_guarded_bad, with rsp being
+ * *guard, which is 0 outside. */
+bool native_guarded(void (*f)(void *ctx), void *ctx, uint64_t *guard);
+extern const uint8_t native_guarded_bad[] __attribute__((visibility("hidden")));
+
+/* -- timer.c -- */
+
+/* The calling thread has a timer from now on, if threads have any. */
+void native_arm(void);
+void native_disarm(struct native_thread *t);
+/* It has ticked: if hark is dead, that was the last time. */
+void native_ticked(struct native_thread *t);
+
+/* -- wait.c: 0, 1, as native_call() -- */
+
+uint64_t native_wait(struct probe_frame *frame, int64_t *answer);
+uint64_t native_exec(struct probe_frame *frame, int64_t *answer);
+
+/* -- announce.c -- */
+
+void native_announce(void);
+
+/* Is this memory of the program's there? Of each of len bytes. */
+bool native_readable(uint64_t at, uint64_t len);
+
+#endif
+#endif

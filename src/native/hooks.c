@@ -1,0 +1,25 @@
+/* native/hooks.c - which system calls are not simply made. Pure. */
+#include "native/numbers.h"
+
+bool native_hooks(uint64_t number)
+{
+	switch (number) {
+	case NR_ACTION:
+	case NR_MASK:
+	case NR_PENDING:
+	case NR_TIMEDWAIT:
+	case NR_SUSPEND:
+	case NR_PSELECT:
+	case NR_PPOLL:
+	case NR_EPOLL_PWAIT:
+	case NR_EPOLL_PWAIT2:
+	case NR_EXIT:
+	case NR_CLONE:
+	case NR_CLONE3:
+	case NR_EXECVE:
+	case NR_EXECVEAT:
+		return true;
+	default:
+		return false;
+	}
+}

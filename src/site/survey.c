@@ -1,0 +1,599 @@
+/* site/survey.c - follows the code of every function, once.
+ *
+ * A function is followed from its entry along all direct branches, as a
+ * processor would. What is left between (targets of jump tables, landing pads
+ * of exceptions, code behind calls that never return) is decoded in a line,
+ * and believed only if the line ends exactly where the next known instruction
+ * starts, and nothing in it is read as data.
+ *
+ * Jump tables as compilers write them for position-independent code (a table
+ * of 32-bit distances from its own begin, whose address an lea takes) are read
+ * as far as their entries stay within the function. Where a table ends is not
+ * known, and what stands behind it may look like more of it: so its entries
+ * are targets, but no proof that an instruction starts there.
+ *
+ * What an lea names is data, as a rule: a table, or a constant between the
+ * functions. It is code if the register is jumped through before anything else
+ * is done with it, and if what is there can be followed. */
+#include "site/survey.h"
+
+#include "image/image.h"
+#include "image/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_MAX = 4096, TABLES_MAX = 64, LABELS_MAX = 64, NEAR = 16 };
+
+/* The walk over one function. */
+struct walk {
+	struct survey *s; /* borrowed */
+	uint64_t start, end;
+	uint64_t *todo; /* owned */
+	size_t n, room;
+	uint64_t table[TABLES_MAX]; /* addresses that an lea took */
+	unsigned n_tables;
+	uint64_t label[LABELS_MAX]; /* the same, to jump there: not looked at */
+	unsigned n_labels;
+	bool jumps_indirectly, failed;
+};
+
+/* -- Facts -- */
+
+static uint8_t *fact(struct survey *s, uint64_t addr)
+{
+	return &s->facts[addr - s->start];
+}
+
+static bool is_code(const struct survey *s, uint64_t addr)
+{
+	return addr - s->start < s->len;
+}
+
+static void mark(struct survey *s, uint64_t addr, unsigned what)
+{
+	if (is_code(s, addr))
+		*fact(s, addr) |= (uint8_t)what;
+}
+
+static bool decode_in(const struct survey *s, uint64_t addr, uint64_t end,
+		      struct x86_insn *out)
+{
+	uint64_t left = end - addr;
+
+	return x86_decode(survey_bytes(s, addr),
+			  left < X86_MAX_LEN ? (unsigned)left : X86_MAX_LEN,
+			  out) == X86_OK;
+}
+
+/* -- What starts where -- */
+
+static void start(struct survey *s, uint64_t addr, const struct x86_insn *i)
+{
+	*fact(s, addr) |= SURVEY_START;
+	s->shapes[addr - s->start] =
+	    (uint8_t)(i->len | (x86_falls_through(i) ? 0 : SURVEY_ENDS));
+}
+
+/* Of the instruction that starts there; 0: none. */
+static unsigned len_at(const struct survey *s, uint64_t addr)
+{
+	return survey_at(s, addr) & SURVEY_START
+		   ? s->shapes[addr - s->start] & ~(unsigned)SURVEY_ENDS
+		   : 0;
+}
+
+bool survey_insn(const struct survey *s, uint64_t addr, struct x86_insn *out)
+{
+	return survey_at(s, addr) & SURVEY_START &&
+	       decode_in(s, addr, s->start + s->len, out);
+}
+
+uint64_t survey_before(const struct survey *s, uint64_t addr,
+		       struct x86_insn *out)
+{
+	uint64_t found = 0;
+
+	if (survey_at(s, addr) & (SURVEY_TARGET | SURVEY_ENTRY))
+		return 0;
+	for (unsigned k = 1; k <= X86_MAX_LEN && addr - k >= s->start; k++) {
+		if (len_at(s, addr - k) != k)
+			continue;
+		if (found != 0)
+			return 0;
+		found = addr - k;
+	}
+	return found != 0 && survey_insn(s, found, out) ? found : 0;
+}
+
+bool survey_is_inside(const struct survey *s, uint64_t addr)
+{
+	for (unsigned k = 1; k < X86_MAX_LEN && addr - k >= s->start; k++)
+		if (len_at(s, addr - k) > k)
+			return true;
+	return false;
+}
+
+/* -- Following -- */
+
+static void later(struct walk *w, uint64_t addr)
+{
+	uint64_t *more;
+
+	if (addr < w->start || addr >= w->end ||
+	    (survey_at(w->s, addr) & (SURVEY_START | SURVEY_SWEPT)) ==
+		SURVEY_START)
+		return;
+	if (w->n == w->room) {
+		w->room = w->room ? w->room * 2 : 64;
+		more = realloc(w->todo, w->room * sizeof *more);
+		if (more == NULL) {
+			w->failed = true;
+			return;
+		}
+		w->todo = more;
+	}
+	w->todo[w->n++] = addr;
+}
+
+static bool is_lea(const struct x86_insn *i)
+{
+	return i->space == X86_SPACE_LEGACY && i->opcode == 0x8d;
+}
+
+/* Is the register jumped through, from addr on, and used for nothing else
+ * before? */
+static bool is_jumped_through(const struct walk *w, uint64_t addr, unsigned reg)
+{
+	struct x86_insn i;
+
+	for (unsigned n = 0; n < NEAR && addr < w->end; n++, addr += i.len) {
+		if (!decode_in(w->s, addr, w->end, &i))
+			return false;
+		if (i.row->flow == X86_JMP_IND || i.row->flow == X86_CALL_IND)
+			return !i.is_mem && i.rm == reg;
+		if (((i.gpr_read | i.gpr_write) >> reg & 1) ||
+		    i.row->flow == X86_CALL || !x86_falls_through(&i))
+			return false;
+	}
+	return false;
+}
+
+static void mark_data(struct walk *w, uint64_t addr)
+{
+	if (is_code(w->s, addr) && !(survey_at(w->s, addr) & SURVEY_ENTRY))
+		mark(w->s, addr, SURVEY_DATA);
+}
+
+static void note_operand(struct walk *w, const struct x86_insn *i,
+			 uint64_t next)
+{
+	uint64_t addr = next + (uint64_t)i->disp;
+
+	if (!x86_uses_rip(i))
+		return;
+	if (is_lea(i) && addr >= w->start && addr < w->end &&
+	    w->n_labels < LABELS_MAX && is_jumped_through(w, next, i->reg)) {
+		w->label[w->n_labels++] = addr;
+		return;
+	}
+	mark_data(w, addr);
+	if (is_lea(i) && w->n_tables < TABLES_MAX)
+		w->table[w->n_tables++] = addr;
+}
+
+/* What one instruction tells; where it may go on is put on the list. */
+static void learn(struct walk *w, uint64_t addr, const struct x86_insn *i)
+{
+	uint64_t next = addr + i->len, target;
+	unsigned flow = i->row->flow;
+
+	note_operand(w, i, next);
+	if (flow == X86_JMP_IND)
+		w->jumps_indirectly = true;
+	if (flow == X86_CALL || flow == X86_CALL_IND)
+		mark(w->s, next, SURVEY_TARGET);
+	if (!x86_is_direct(i))
+		return;
+	target = x86_target(survey_bytes(w->s, addr), i, addr);
+	mark(w->s, target, SURVEY_TARGET);
+	if (flow != X86_CALL)
+		later(w, target);
+}
+
+static void follow(struct walk *w, uint64_t addr)
+{
+	struct x86_insn i;
+
+	while (addr >= w->start && addr < w->end) {
+		uint8_t *f = fact(w->s, addr);
+
+		if ((*f & (SURVEY_START | SURVEY_SWEPT)) == SURVEY_START ||
+		    !decode_in(w->s, addr, w->end, &i))
+			return;
+		*f &= (uint8_t)~SURVEY_SWEPT;
+		start(w->s, addr, &i);
+		learn(w, addr, &i);
+		if (!x86_falls_through(&i))
+			return;
+		addr += i.len;
+	}
+}
+
+static void follow_all(struct walk *w)
+{
+	while (w->n > 0)
+		follow(w, w->todo[--w->n]);
+}
+
+/* -- Labels -- */
+
+/* Can addr be followed, as far as the line goes, without a contradiction to
+ * what is known? */
+static bool is_line(const struct walk *w, uint64_t addr)
+{
+	struct x86_insn i;
+
+	do {
+		if (survey_at(w->s, addr) & SURVEY_START)
+			return true;
+		if (addr >= w->end || survey_is_inside(w->s, addr) ||
+		    !decode_in(w->s, addr, w->end, &i))
+			return false;
+		for (unsigned k = 0; k < i.len; k++)
+			if (survey_at(w->s, addr + k) & SURVEY_DATA ||
+			    (k > 0 && survey_at(w->s, addr + k) & SURVEY_START))
+				return false;
+		addr += i.len;
+	} while (x86_falls_through(&i));
+	return true;
+}
+
+/* When all else that can be followed is known. */
+static void follow_labels(struct walk *w)
+{
+	while (w->n_labels > 0) {
+		uint64_t addr = w->label[--w->n_labels];
+
+		if (!is_line(w, addr)) {
+			mark_data(w, addr);
+			continue;
+		}
+		mark(w->s, addr, SURVEY_TARGET);
+		later(w, addr);
+		follow_all(w);
+	}
+}
+
+/* -- Jump tables -- */
+
+static void read_table(struct walk *w, uint64_t table)
+{
+	for (unsigned k = 0; k < TABLE_MAX; k++) {
+		uint64_t target, at = table + 4ull * k;
+		int32_t entry;
+
+		if (w->s->read == NULL ||
+		    w->s->read(w->s->ctx, at, &entry, sizeof entry) <
+			sizeof entry)
+			return;
+		target = table + (uint64_t)(int64_t)entry;
+		if (target < w->start || target >= w->end)
+			return;
+		mark(w->s, target, SURVEY_TARGET);
+	}
+}
+
+/* Who knows the address of an instruction may jump there. */
+static void read_tables(struct walk *w)
+{
+	for (unsigned k = 0; k < w->n_tables; k++)
+		if ((survey_at(w->s, w->table[k]) &
+		     (SURVEY_START | SURVEY_SWEPT)) == SURVEY_START)
+			mark(w->s, w->table[k], SURVEY_TARGET);
+	for (unsigned k = 0; w->jumps_indirectly && k < w->n_tables; k++)
+		read_table(w, w->table[k]);
+}
+
+/* -- The rest -- */
+
+/* Does decoding from addr in a line arrive exactly at end? */
+static bool line_fits(const struct survey *s, uint64_t addr, uint64_t end)
+{
+	struct x86_insn i;
+
+	while (addr < end) {
+		if (!decode_in(s, addr, end, &i))
+			return false;
+		for (unsigned k = 0; k < i.len; k++)
+			if (survey_at(s, addr + k) & SURVEY_DATA)
+				return false;
+		addr += i.len;
+	}
+	return true;
+}
+
+static void sweep_gap(struct walk *w, uint64_t addr, uint64_t end)
+{
+	struct x86_insn i;
+
+	if (!line_fits(w->s, addr, end))
+		return;
+	for (; addr < end && decode_in(w->s, addr, end, &i); addr += i.len) {
+		*fact(w->s, addr) |= SURVEY_SWEPT;
+		start(w->s, addr, &i);
+		learn(w, addr, &i);
+	}
+}
+
+static void sweep(struct walk *w)
+{
+	uint64_t addr = w->start, gap;
+
+	while (addr < w->end) {
+		unsigned len = len_at(w->s, addr);
+
+		if (len > 0) {
+			addr += len;
+			continue;
+		}
+		for (gap = addr; addr < w->end; addr++)
+			if (survey_at(w->s, addr) & SURVEY_START)
+				break;
+		sweep_gap(w, gap, addr);
+	}
+}
+
+int survey_function(struct survey *s, uint64_t start, uint64_t end,
+		    struct hark_err *err)
+{
+	struct walk w = {.s = s, .start = start, .end = end};
+
+	if (!is_code(s, start) || end <= start || end - s->start > s->len)
+		return 0;
+	for (uint64_t a = start; a < end; a++)
+		*fact(s, a) |= SURVEY_INSIDE;
+	mark(s, start, SURVEY_ENTRY);
+	follow(&w, start);
+	follow_all(&w);
+	follow_labels(&w);
+	sweep(&w);
+	follow_all(&w);
+	follow_labels(&w);
+	read_tables(&w);
+	free(w.todo);
+	if (w.failed)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	return 0;
+}
+
+/* -- Padding -- */
+
+static bool is_padding_insn(const struct survey *s, uint64_t addr,
+			    const struct x86_insn *i)
+{
+	return i->row->special == X86_NOP || i->row->flow == X86_INT3 ||
+	       (i->len == 2 && survey_bytes(s, addr)[0] == 0x66 &&
+		survey_bytes(s, addr)[1] == 0x90);
+}
+
+/* Bytes behind an instruction that does not fall through, as far as they are
+ * filling and nothing is known to lead there. */
+static void pad(struct survey *s, uint64_t addr)
+{
+	uint64_t end = s->start + s->len;
+	struct x86_insn i;
+
+	while (addr < end && decode_in(s, addr, end, &i) &&
+	       is_padding_insn(s, addr, &i)) {
+		if ((survey_at(s, addr) & (SURVEY_START | SURVEY_SWEPT)) ==
+		    SURVEY_START)
+			return;
+		for (unsigned k = 0; k < i.len; k++)
+			if (survey_at(s, addr + k) &
+			    (SURVEY_TARGET | SURVEY_DATA | SURVEY_ENTRY))
+				return;
+		for (unsigned k = 0; k < i.len; k++)
+			mark(s, addr + k, SURVEY_PAD);
+		addr += i.len;
+	}
+}
+
+void survey_padding(struct survey *s)
+{
+	for (uint64_t a = s->start; a < s->start + s->len; a++)
+		if (s->shapes[a - s->start] & SURVEY_ENDS)
+			pad(s, a + len_at(s, a));
+}
+
+/* -- The whole -- */
+
+void survey_free(struct survey *s)
+{
+	if (s == NULL)
+		return;
+	free(s->bytes);
+	free(s->facts);
+	free(s->shapes);
+	free(s);
+}
+
+/* With room for bytes; NULL with err. */
+static struct survey *survey_new(uint64_t start, uint64_t len,
+				 struct hark_err *err)
+{
+	struct survey *s = calloc(1, sizeof *s);
+
+	if (s != NULL) {
+		s->start = start;
+		s->len = len;
+		s->bytes = calloc(len + X86_MAX_LEN, 1);
+		s->facts = calloc(len + X86_MAX_LEN, 1);
+		s->shapes = calloc(len + X86_MAX_LEN, 1);
+	}
+	if (s == NULL || s->bytes == NULL || s->facts == NULL ||
+	    s->shapes == NULL) {
+		survey_free(s);
+		err_set(err, HARK_ENOMEM, 0, "out of memory");
+		return NULL;
+	}
+	return s;
+}
+
+int survey_of_bytes(const uint8_t *bytes, uint64_t start, uint64_t len,
+		    struct survey **out, struct hark_err *err)
+{
+	struct survey *s = survey_new(start, len, err);
+
+	if (s == NULL)
+		return -1;
+	memcpy(s->bytes, bytes, len);
+	*out = s;
+	return 0;
+}
+
+static size_t read_file(void *ctx, uint64_t addr, void *out, size_t len)
+{
+	size_t got = 0;
+
+	if (image_file_read(ctx, addr, out, len, &got, NULL) < 0)
+		return 0;
+	return got;
+}
+
+static int fill(struct survey *s, struct image_file *f, struct hark_err *err)
+{
+	uint64_t at = 0;
+	size_t got;
+
+	while (at < s->len) {
+		if (image_file_read(f, s->start + at, s->bytes + at,
+				    s->len - at, &got, err) < 0)
+			return -1;
+		at += got ? got : 1; /* nothing is loaded there */
+	}
+	return 0;
+}
+
+struct tour {
+	struct survey *s;     /* borrowed */
+	const uint64_t *addr; /* borrowed; NULL: all functions */
+	size_t n;
+	struct hark_err *err; /* borrowed */
+};
+
+/* Is one of the addresses in it? */
+static bool is_asked_for(const struct tour *t, const struct symbol *y)
+{
+	size_t low = 0, high = t->n;
+
+	if (t->addr == NULL)
+		return true;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->addr[middle] < y->addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->n && t->addr[low] - y->addr < y->size;
+}
+
+static int mark_entry(void *ctx, const struct symbol *y)
+{
+	struct tour *t = ctx;
+
+	mark(t->s, y->addr, SURVEY_ENTRY);
+	return 0;
+}
+
+/* Call-frame rules of a signal's return begin one byte before its function,
+ * for unwinders that look for a call before the address. */
+static bool is_shifted(const struct survey *s, const struct symbol *y)
+{
+	return y->kind == SYMBOL_SUB &&
+	       survey_at(s, y->addr + 1) & SURVEY_ENTRY;
+}
+
+static int look_at(void *ctx, const struct symbol *y)
+{
+	struct tour *t = ctx;
+
+	if (is_shifted(t->s, y)) {
+		*fact(t->s, y->addr) &= (uint8_t)~SURVEY_ENTRY;
+		return 0;
+	}
+	if (!is_asked_for(t, y))
+		return 0;
+	return survey_function(t->s, y->addr, y->addr + y->size, t->err);
+}
+
+int survey_read(struct image_file *f, struct survey **out, struct hark_err *err)
+{
+	struct survey *s;
+	uint64_t low, high;
+
+	if (!image_file_code_span(f, &low, &high) || high - low > 1u << 30)
+		return err_set(err, HARK_EINPUT, 0, "%s: no code in it",
+			       image_file_path(f));
+	s = survey_new(low, high - low, err);
+	if (s == NULL)
+		return -1;
+	s->read = read_file;
+	s->ctx = f;
+	if (fill(s, f, err) < 0) {
+		survey_free(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+static int tour_functions(struct tour *t, struct image_file *f)
+{
+	return symbols_each(f, NULL, mark_entry, t, t->err) < 0 ||
+		       symbols_each(f, NULL, look_at, t, t->err) < 0
+		   ? -1
+		   : 0;
+}
+
+int survey_functions(struct survey *s, struct image_file *f,
+		     struct hark_err *err)
+{
+	struct tour tour = {.s = s, .err = err};
+
+	if (tour_functions(&tour, f) < 0)
+		return -1;
+	survey_padding(s);
+	return 0;
+}
+
+int survey_functions_with(struct survey *s, struct image_file *f,
+			  const uint64_t *addr, size_t n, struct hark_err *err)
+{
+	struct tour tour = {.s = s, .addr = addr, .n = n, .err = err};
+
+	return tour_functions(&tour, f);
+}
+
+void survey_forget(struct survey *s)
+{
+	memset(s->facts, 0, s->len);
+	memset(s->shapes, 0, s->len);
+}
+
+int survey_of_file(struct image_file *f, struct survey **out,
+		   struct hark_err *err)
+{
+	struct survey *s = NULL;
+
+	if (survey_read(f, &s, err) < 0 || s == NULL)
+		return -1;
+	if (survey_functions(s, f, err) < 0) {
+		survey_free(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
