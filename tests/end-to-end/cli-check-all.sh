@@ -2,7 +2,7 @@
 # tools/check-all counts what passes and misses nothing that fails.  It is run
 # on small trees of its own, in which everything else is made up.
 . "$(dirname "$0")/lib.sh"
-plan 36
+plan 61
 
 check_all() { (cd tree && exec python3 "$ROOT/tools/check-all" "$@"); }
 last() { tail -n 1 <<<"$out"; }
@@ -130,3 +130,110 @@ try check_all alone
 is "scripts marked alone are alone" "$status $(last)" "0 3 passed, 0 failed"
 try check_all no-such-check
 is "nothing run is not well" "$status $(last)" "1 0 passed, 0 failed"
+
+# -- However it ends, the last line is there ------------------------------------
+
+# The script says so when it runs, and does not end by itself.
+fresh
+program tests/end-to-end/one.sh "echo 1..2; echo 'ok 1 - a'; sleep 600 &
+echo \$\$ >$T/began; wait"
+# ended SIGNAL COMMAND...: what it said when told to end in the middle
+ended_by() {
+	local signal=$1
+
+	rm -f began
+	shift
+	(cd tree && exec "$@") >said 2>&1 &
+	child=$!
+	await test -s began
+	kill -s "$signal" "$child"
+	wait "$child"
+	status=$?
+	out=$(cat said)
+}
+# Bash ignores SIGINT in what it starts in the background; check-all does not.
+for signal in TERM INT HUP; do
+	ended_by "$signal" python3 "$ROOT/tools/check-all" one two
+	is "ended by SIG$signal: the last line is there" "$status $(last)" \
+		"1 0 passed, 2 failed"
+	like "ended by SIG$signal: what was not finished is told" "$out" \
+		"FAIL one: was not finished: SIG$signal came"
+	ok "ended by SIG$signal: nothing is left" gone "$(cat began)"
+done
+# Some run, the others do not yet; what had ended counts.
+for i in 1 2 3 4 5; do
+	cp tree/tests/end-to-end/one.sh "tree/tests/end-to-end/one$i.sh"
+done
+program tests/end-to-end/first.sh '# timeout: 200
+echo 1..1; echo "ok 1 - one"'
+ended_by TERM python3 "$ROOT/tools/check-all" one first
+passed=$(grep -c '^ok ' <<<"$out")
+is "ended in the middle: each that was not run has failed" "$(last)" \
+	"$passed passed, $((8 - passed)) failed"
+rm tree/tests/end-to-end/{one?,first}.sh
+
+out=$(cd tree && HARK_CHECK_SECONDS=2 python3 "$ROOT/tools/check-all" one 2>&1)
+is "the time for all is over: the last line is there" "$(last)" \
+	"1 passed, 2 failed"
+like "the time for all is over: told" "$out" 'killed after 2 seconds'
+fresh
+
+# In a session, but in a group of its own: as background jobs of a shell are.
+program tests/end-to-end/one.sh "set -m; sleep 600 & echo \$! >$T/pid
+echo 1..1; echo 'ok 1 - a'"
+breaks "a process left behind in a group of its own" \
+	"13 passed, 1 failed, 1 skipped" 'left processes behind'
+ok "that is not left behind for good, either" gone "$(cat pid)"
+
+# It has left the session, too, and keeps all that it inherited.
+program tests/end-to-end/one.sh "setsid sleep 600 & echo 1..1; echo 'ok 1 - a'
+until [ \"\$(ps -o sid= \$! | tr -d ' ')\" = \$! ]; do sleep 0.01; done
+echo \$! >$T/pid"
+out=$(check_all one 2>&1)
+is "a process that keeps the output open does not keep the log open" \
+	"$(last)" "1 passed, 0 failed"
+kill "$(cat pid)"
+
+# -- Building first -------------------------------------------------------------
+
+fresh
+printf '%s\n' 'built:' '	@echo is built' 'tidy cppcheck format-check:' \
+	>tree/Makefile
+try check_all --build
+is "it is built first" "$status $(head -n 1 <<<"$out") $(last)" \
+	"0 is built 14 passed, 0 failed, 1 skipped"
+printf '%s\n' 'built:' '	@echo no such thing; exit 3' >tree/Makefile
+try check_all --build one
+is "a build that fails: the last line is there" "$status $(last)" \
+	"1 0 passed, 2 failed"
+like "a build that fails: told" "$out" \
+	'FAIL build: ended with status 2.*no such thing.*FAIL one: was not run'
+# shellcheck disable=SC2016
+printf '%s\n' 'built:' "	@echo \$\$\$\$ >$T/began; sleep 600" >tree/Makefile
+ended_by TERM python3 "$ROOT/tools/check-all" --build one
+is "ended while it builds: the last line is there" "$status $(last)" \
+	"1 0 passed, 2 failed"
+ok "ended while it builds: nothing is left" gone "$(cat began)"
+
+# -- All of it, as on a machine that is told to do it ----------------------------
+
+mkdir -p tree/tools
+cp "$ROOT/tools/check-all" tree/tools/
+cp "$ROOT/.ci/run" tree/.ci/run
+program tools/setup 'exit 0'
+ended_by TERM .ci/run
+like "the whole run is ended: the last line is there" "$status $(last)" \
+	'^1 0 passed, [0-9]+ failed$'
+program tools/setup "echo \$\$ >$T/began; exec sleep 600"
+ended_by HUP .ci/run
+is "the whole run is ended at its beginning: the last line is there" \
+	"$status $(last)" "1 0 passed, 1 failed"
+program tools/setup 'exit 1'
+try tree/.ci/run
+is "what is needed cannot be had: the last line is there" "$status $(last)" \
+	"1 0 passed, 1 failed"
+program tools/setup 'exit 0'
+program tools/check-all 'kill -KILL $$'
+try tree/.ci/run
+is "what counts was killed: the last line is there" "$status $(last)" \
+	"137 0 passed, 1 failed"
