@@ -8,8 +8,8 @@
  * D3  The network is asked only when DEBUGINFOD_URLS is set. */
 #include "image/cursor_priv.h"
 #include "image/image_priv.h"
+#include "image/network_priv.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,48 +208,31 @@ static struct elf *by_link(struct image *im, struct elf *e, const char *path)
 
 /* -- By debuginfod -- */
 
-struct debuginfod {
-	void *library;
-	void *(*begin)(void);
-	int (*find)(void *client, const unsigned char *id, int id_len,
-		    char **path);
-	void (*end)(void *client);
-};
-
-static bool load_debuginfod(struct debuginfod *d)
+/* Half a file has the build-id, too, but not the list of sections at its end.
+ */
+static bool is_whole(struct elf *e, const void *ctx)
 {
-	*d = (struct debuginfod){
-	    .library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL)};
-	if (d->library == NULL)
-		return false;
-	*(void **)&d->begin = dlsym(d->library, "debuginfod_begin");
-	*(void **)&d->find = dlsym(d->library, "debuginfod_find_debuginfo");
-	*(void **)&d->end = dlsym(d->library, "debuginfod_end");
-	return d->begin != NULL && d->find != NULL && d->end != NULL;
+	return has_id(e, ctx) && (elf_section(e, ".debug_info") != NULL ||
+				  elf_section(e, ".symtab") != NULL);
 }
 
-/* The library is not closed again: curl behind it does not like that. */
-static struct elf *by_network(struct image *im, const struct id *id)
+static struct elf *by_network(struct image *im, const struct id *id,
+			      const char *name)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS");
 	struct elf *found = NULL;
-	struct debuginfod d;
 	char *path = NULL;
-	void *client;
 	int fd;
 
-	if (urls == NULL || urls[0] == '\0' || id->len == 0 ||
-	    !load_debuginfod(&d))
+	if (id->len == 0)
 		return NULL;
-	client = d.begin();
-	if (client == NULL)
-		return NULL;
-	fd = d.find(client, id->at, (int)id->len, &path);
-	if (fd >= 0)
+	fd = network_find(im->network, id->at, id->len, name, &path);
+	if (fd >= 0) {
 		found = try_path(im, path != NULL ? path : "debuginfod", fd,
-				 has_id, id);
+				 is_whole, id);
+		if (found == NULL)
+			network_refuse(im->network, name, path);
+	}
 	free(path);
-	d.end(client);
 	return found;
 }
 
@@ -263,7 +246,7 @@ struct elf *debug_find(struct image *im, struct elf *e, const char *path)
 	if (found == NULL)
 		found = by_link(im, e, path);
 	if (found == NULL)
-		found = by_network(im, &id);
+		found = by_network(im, &id, path);
 	return found;
 }
 
@@ -290,5 +273,7 @@ struct elf *debug_find_shared(struct image *im, struct elf *e)
 		if (n > 0 && (size_t)n < sizeof path)
 			found = try_path(im, path, -1, has_id, &id);
 	}
-	return found != NULL ? found : by_id(im, &id);
+	if (found == NULL)
+		found = by_id(im, &id);
+	return found != NULL ? found : by_network(im, &id, name);
 }

@@ -8,11 +8,13 @@
  *
  * B1  Rows are appended in ascending order; an FDE begins where its
  *     predecessor ends at the earliest, so no row is ever inserted.
- * B2  Code between FDEs has rule 0. */
+ * B2  Code between FDEs has rule 0, unless it is a linkage table: not all
+ *     linkers write rules for these, and what they do is known. */
 #include "image/frames_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum {
 	RULES_MAX = 65535,
@@ -44,6 +46,21 @@ static int load(struct elf *e, const char *name, struct cfi *out,
 	return 0;
 }
 
+static int compare_pieces(const void *a, const void *b)
+{
+	const struct linkage_piece *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void find_pieces(struct elf *e, struct frames_input *in)
+{
+	for (unsigned i = 0; i < LINKAGE_TABLES; i++)
+		in->n_pieces += linkage_pieces(e, linkage_tables[i],
+					       &in->piece[in->n_pieces]);
+	qsort(in->piece, in->n_pieces, sizeof in->piece[0], compare_pieces);
+}
+
 int frames_find(struct elf *e, struct elf *debug, struct frames_input *out,
 		struct hark_err *err)
 {
@@ -59,8 +76,69 @@ int frames_find(struct elf *e, struct elf *debug, struct frames_input *out,
 	if (in.section[0].at == NULL && in.section[1].at == NULL)
 		return err_set(err, HARK_ENOENT, 0,
 			       "%s: has no call-frame rules", elf_name(e));
+	find_pieces(e, &in);
 	*out = in;
 	return 0;
+}
+
+/* -- What they are -- */
+
+enum { PART = 128 << 10 }; /* bytes hashed at a time */
+
+static int hash_contents(struct elf *e, const Elf64_Shdr *h, uint8_t *part,
+			 XXH3_state_t *state)
+{
+	uint64_t at = 0;
+
+	while (at < h->sh_size) {
+		uint64_t left = h->sh_size - at;
+		size_t len = left < PART ? (size_t)left : PART;
+
+		if (elf_read(e, h->sh_offset + at, part, len, NULL) < 0)
+			return -1;
+		XXH3_64bits_update(state, part, len);
+		at += len;
+	}
+	return 0;
+}
+
+/* A section as it is in the file, packed or not; none at all is one, too. */
+static int hash_section(struct elf *e, const char *name, uint8_t *part,
+			XXH3_state_t *state)
+{
+	const struct elf_section *s = elf_section(e, name);
+	Elf64_Shdr h = {0};
+
+	if (s != NULL)
+		h = s->h;
+	h.sh_name = h.sh_link = 0; /* where others are */
+	XXH3_64bits_update(state, &h, sizeof h);
+	return h.sh_type == SHT_NOBITS ? 0 : hash_contents(e, &h, part, state);
+}
+
+int frames_source(struct elf *e, uint64_t *out)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint8_t *part = malloc(PART);
+	int rc = -1;
+
+	if (state == NULL || part == NULL || elf_sections(e, NULL) < 0 ||
+	    e->made_sections)
+		goto out;
+	XXH3_64bits_reset(state);
+	XXH3_64bits_update(state, e->ph, e->n_ph * sizeof *e->ph);
+	if (hash_section(e, ".eh_frame", part, state) < 0 ||
+	    hash_section(e, ".debug_frame", part, state) < 0)
+		goto out;
+	for (unsigned i = 0; i < LINKAGE_TABLES; i++)
+		if (hash_section(e, linkage_tables[i], part, state) < 0)
+			goto out;
+	*out = XXH3_64bits_digest(state);
+	rc = 0;
+out:
+	free(part);
+	XXH3_freeState(state);
+	return rc;
 }
 
 /* -- Listing the FDEs -- */
@@ -87,9 +165,60 @@ static int compare(const void *a, const void *b)
 static bool is_sorted(const struct frames_list *l)
 {
 	for (size_t i = 1; i < l->n; i++)
-		if (compare(&l->at[i - 1], &l->at[i]) > 0)
+		if (l->at[i - 1].start > l->at[i].start)
 			return false;
 	return true;
+}
+
+/* One round of a sort by digits: equal ones stay in their order. */
+enum { DIGIT = 11, DIGITS = 1 << DIGIT };
+
+static void sort_by_digit(const struct cfi_fde *from, size_t n, uint64_t low,
+			  unsigned shift, struct cfi_fde *to)
+{
+	uint32_t at[DIGITS] = {0}, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at[(from[i].start - low) >> shift & (DIGITS - 1)]++;
+	for (unsigned d = 0; d < DIGITS; d++) {
+		uint32_t here = at[d];
+
+		at[d] = sum;
+		sum += here;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[at[(from[i].start - low) >> shift & (DIGITS - 1)]++] =
+		    from[i];
+}
+
+/* By where they start; of those that start together the one that was listed
+ * first stays first. Without memory for that it takes longer. */
+static void sort(const struct frames_input *in, struct frames_list *l)
+{
+	size_t len = l->n * sizeof *l->at;
+	uint64_t low = UINT64_MAX, high = 0;
+	struct cfi_fde *spare, *from = l->at, *to, *other;
+
+	for (size_t i = 0; i < l->n; i++) {
+		low = l->at[i].start < low ? l->at[i].start : low;
+		high = l->at[i].start > high ? l->at[i].start : high;
+	}
+	spare = l->n < UINT32_MAX ? heap_take(in->heap, len) : NULL;
+	if (spare == NULL) {
+		qsort(l->at, l->n, sizeof *l->at, compare);
+		return;
+	}
+	to = spare;
+	for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0;
+	     shift += DIGIT) {
+		sort_by_digit(from, l->n, low, shift, to);
+		other = from;
+		from = to;
+		to = other;
+	}
+	if (from != l->at)
+		memcpy(l->at, from, len);
+	heap_give(in->heap, spare, len);
 }
 
 /* Drops what an earlier FDE covers, and cuts what it overlaps. */
@@ -147,8 +276,8 @@ int frames_collect(const struct frames_input *in, struct frames_list *out,
 			vec_free(&l, in->heap);
 			return no_memory(in, err);
 		}
-	if (l.n > 0 && !is_sorted(&l))
-		qsort(l.at, l.n, sizeof *l.at, compare);
+	if (!is_sorted(&l))
+		sort(in, &l);
 	separate(&l);
 	stats->fdes = l.n;
 	*out = l;
@@ -342,14 +471,57 @@ static bool make_context(const struct build *b, const struct frame_general *s,
 
 /* -- Numbering the rules -- */
 
+/* A rule is three words. What is read soon after it was written is read as it
+ * was written, a word at a time: a processor that has to put one together from
+ * two stores waits for both. */
+static uint64_t word_of(const struct frame_rule *r, unsigned i)
+{
+	uint64_t word;
+
+	memcpy(&word, (const char *)r + i * sizeof word, sizeof word);
+	return word;
+}
+
+static void set_word(struct frame_rule *r, unsigned i, uint64_t word)
+{
+	memcpy((char *)r + i * sizeof word, &word, sizeof word);
+}
+
+static void set_slot(struct frame_rule *r, unsigned i, int16_t slot)
+{
+	enum { FIRST = 1, IN_WORD = 4, BITS = 16 };
+	unsigned at = FIRST + i / IN_WORD, shift = i % IN_WORD * BITS;
+
+	set_word(r, at,
+		 (word_of(r, at) & ~((uint64_t)UINT16_MAX << shift)) |
+		     (uint64_t)(uint16_t)slot << shift);
+}
+_Static_assert(offsetof(struct frame_rule, saved) == 8, "in set_slot");
+
+static void set_cfa(struct frame_rule *r, uint8_t reg, int32_t cfa)
+{
+	const uint64_t others = 0xff00ffff00000000;
+	const unsigned shift = offsetof(struct frame_rule, reg) * 8;
+
+	set_word(r, 0,
+		 (word_of(r, 0) & others) | (uint32_t)cfa |
+		     (uint64_t)reg << shift);
+}
+_Static_assert(offsetof(struct frame_rule, reg) == 6, "in set_cfa");
+
 static size_t hash_of(const struct frame_rule *r)
 {
-	uint64_t w[3], h;
+	uint64_t h = word_of(r, 0) ^ word_of(r, 1) * 0x9e3779b97f4a7c15 ^
+		     word_of(r, 2) * 0xc2b2ae3d27d4eb4f;
 
-	memcpy(w, r, sizeof w);
-	h = (w[0] ^ w[1] * 0x9e3779b97f4a7c15 ^ w[2] * 0xc2b2ae3d27d4eb4f) *
-	    0xff51afd7ed558ccd;
+	h *= 0xff51afd7ed558ccd;
 	return (size_t)(h ^ h >> 32);
+}
+
+static bool is_same_rule(const struct frame_rule *a, const struct frame_rule *b)
+{
+	return word_of(a, 0) == word_of(b, 0) &&
+	       word_of(a, 1) == word_of(b, 1) && word_of(a, 2) == word_of(b, 2);
 }
 
 static void hash_put(struct build *b, uint16_t number)
@@ -386,7 +558,7 @@ static int number_of(struct build *b, const struct frame_rule *r)
 	struct frame_rule *new;
 
 	for (; b->hash[i] != 0; i = (i + 1) & (b->hash_len - 1))
-		if (memcmp(&b->rules.at[b->hash[i]], r, sizeof *r) == 0)
+		if (is_same_rule(&b->rules.at[b->hash[i]], r))
 			return b->hash[i];
 	if (b->rules.n == RULES_MAX) {
 		b->dropped++;
@@ -527,19 +699,20 @@ static bool update_rule(struct build *b, uint32_t changed,
 	if ((changed & CFI_CFA) != 0) {
 		if (s->cfa.how != FRAME_REGISTER)
 			return false;
-		r->reg = s->cfa.reg;
-		r->cfa = s->cfa.value;
+		set_cfa(r, s->cfa.reg, s->cfa.value);
 	}
-	for (int i = 0; i < FRAME_SAVED_RIP; i++) {
+	if ((changed & ~(uint32_t)CFI_CFA) == 0)
+		return true;
+	for (unsigned i = 0; i < FRAME_SAVED_RIP; i++) {
 		const struct frame_cell *c = &s->reg[saved_reg[i]];
+		int16_t slot = FRAME_KEPT;
 
 		if ((changed >> saved_reg[i] & 1) == 0)
 			continue;
-		if (c->how == FRAME_SAME)
-			r->saved[i] = FRAME_KEPT;
-		else if (c->how != FRAME_OFFSET ||
-			 !make_slot(c->value, &r->saved[i]))
+		if (c->how != FRAME_SAME &&
+		    (c->how != FRAME_OFFSET || !make_slot(c->value, &slot)))
 			return false;
+		set_slot(r, i, slot);
 	}
 	return true;
 }
@@ -568,6 +741,42 @@ static int take_row(void *ctx, uint64_t addr, uint32_t changed,
 	return append(b, addr > b->floor ? addr : b->floor, (uint16_t)number);
 }
 
+static int append_piece(struct build *b, const struct linkage_piece *p)
+{
+	const bool pushes = p->pushed < 16;
+	struct frame_rule r = {.kind = pushes ? FRAME_PLT : FRAME_REG,
+			       .reg = pushes ? 0 : FRAME_RSP,
+			       .cfa = pushes ? (int32_t)p->pushed
+					     : (int32_t)p->words * 8 + 8};
+	int number;
+
+	for (unsigned i = 0; i < FRAME_SAVED_RIP; i++)
+		r.saved[i] = FRAME_KEPT;
+	r.saved[FRAME_SAVED_RIP] = -1;
+	number = number_of(b, &r);
+	return number < 0 || append(b, p->start, (uint16_t)number) < 0 ||
+		       append(b, p->end, 0) < 0
+		   ? -1
+		   : 0;
+}
+
+/* What no FDE speaks of, from b->floor on (B2). */
+static int append_gap(struct build *b, uint64_t end)
+{
+	if (append(b, b->floor, 0) < 0)
+		return -1;
+	for (unsigned i = 0; i < b->in->n_pieces; i++) {
+		const struct linkage_piece *p = &b->in->piece[i];
+
+		if (p->start < b->floor || p->end > end)
+			continue;
+		if (append_piece(b, p) < 0)
+			return -1;
+		b->floor = p->end; /* tables that lie can overlap */
+	}
+	return 0;
+}
+
 static int run_all(struct build *b, const struct frames_list *l,
 		   struct frames_stats *stats)
 {
@@ -579,7 +788,7 @@ static int run_all(struct build *b, const struct frames_list *l,
 		struct cfi_reader *r = &reader[f->section];
 		int rc;
 
-		if (f->start > b->floor && append(b, b->floor, 0) < 0)
+		if (f->start > b->floor && append_gap(b, f->start) < 0)
 			return -1;
 		b->floor = f->start > b->floor ? f->start : b->floor;
 		b->cfi = &b->in->section[f->section];
@@ -598,7 +807,7 @@ static int run_all(struct build *b, const struct frames_list *l,
 		}
 		b->floor = f->end;
 	}
-	return append(b, b->floor, 0);
+	return append_gap(b, UINT64_MAX);
 }
 
 /* -- The block -- */

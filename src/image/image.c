@@ -3,11 +3,15 @@
 
 #include "image/dw_priv.h"
 #include "image/frames_priv.h"
+#include "image/keep.h"
+#include "image/network_priv.h"
 #include "image/symbols_priv.h"
 #include "image/unpack_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <xxhash.h>
 
 int image_new(struct image **out, struct hark_err *err)
 {
@@ -16,7 +20,10 @@ int image_new(struct image **out, struct hark_err *err)
 
 	if (im != NULL && path != NULL)
 		im->debug_path = strdup(path);
-	if (im == NULL || (path != NULL && im->debug_path == NULL)) {
+	if (im != NULL)
+		im->network = network_new();
+	if (im == NULL || im->network == NULL ||
+	    (path != NULL && im->debug_path == NULL)) {
 		image_free(im);
 		return err_set(err, HARK_ENOMEM, 0, "no memory");
 	}
@@ -53,8 +60,21 @@ void image_free(struct image *im)
 		im->files = f->next;
 		file_free(f);
 	}
+	keep_free(im->keep);
+	network_free(im->network);
 	free(im->debug_path);
 	free(im);
+}
+
+void image_use_cache(struct image *im)
+{
+	if (im->keep == NULL)
+		im->keep = keep_new();
+}
+
+const char *image_trouble(const struct image *im)
+{
+	return network_trouble(im->network);
 }
 
 /* -- Opening -- */
@@ -207,20 +227,85 @@ struct elf *image_file_mini(struct image_file *f)
 	return f->mini;
 }
 
+/* -- Call-frame rules -- */
+
+/* Smaller tables are made as soon as they are read. */
+enum { FRAMES_KEEP_MIN = 64 << 10 };
+#define FRAMES_KIND "frames1" /* ORDER FRAME_VERSION */
+_Static_assert(FRAME_VERSION == 1, "FRAMES_KIND");
+
+static struct keep_key key_for(const struct image_file *f, const char *kind,
+			       uint64_t source)
+{
+	return (struct keep_key){.id = f->elf->id,
+				 .id_len = f->elf->id_len,
+				 .kind = kind,
+				 .source = source};
+}
+
+/* What the table of a file is kept under; false: it is not kept. */
+static bool key_of(const struct image_file *f, struct keep_key *out)
+{
+	const struct elf_section *s = elf_section(f->elf, ".eh_frame");
+
+	if (f->image->keep == NULL || s == NULL ||
+	    s->h.sh_size < FRAMES_KEEP_MIN)
+		return false;
+	*out = key_for(f, FRAMES_KIND, 0);
+	return out->id_len > 0 && frames_source(f->elf, &out->source) == 0;
+}
+
+/* A table from the disk is input like any other. */
+static bool is_table_of(const struct frame_table *t, size_t len,
+			const struct elf *e)
+{
+	return frame_table_check(t, len, false, NULL) == 0 && t->id_len > 0 &&
+	       t->id_len <= e->id_len && memcmp(t->id, e->id, t->id_len) == 0;
+}
+
+static struct frame_table *load_frames(const struct image_file *f,
+				       const struct keep_key *key)
+{
+	const struct heap *heap = &f->elf->budget.heap;
+	size_t len;
+	struct frame_table *t = keep_load(f->image->keep, key, heap, &len);
+
+	if (t != NULL && !is_table_of(t, len, f->elf)) {
+		heap_give(heap, t, len);
+		t = NULL;
+	}
+	return t;
+}
+
+static int make_frames(struct image_file *f, struct hark_err *err)
+{
+	struct elf *debug =
+	    has_contents(f->elf, ".eh_frame") ? NULL : image_file_separate(f);
+	struct frames_input in;
+
+	if (frames_find(f->elf, debug, &in, err) < 0)
+		return -1;
+	return frames_build(&in, f->elf->id, f->elf->id_len, &f->frames,
+			    &f->frames_stats, err);
+}
+
 int frames_of(struct image_file *f, const struct frame_table **out,
 	      struct hark_err *err)
 {
-	struct frames_input in;
+	struct keep_key key;
 
 	if (f->frames == NULL) {
-		struct elf *debug = has_contents(f->elf, ".eh_frame")
-					? NULL
-					: image_file_separate(f);
+		bool is_kept = key_of(f, &key);
 
-		if (frames_find(f->elf, debug, &in, err) < 0 ||
-		    frames_build(&in, f->elf->id, f->elf->id_len, &f->frames,
-				 &f->frames_stats, err) < 0)
-			return -1;
+		if (is_kept)
+			f->frames = load_frames(f, &key);
+		if (f->frames == NULL) {
+			if (make_frames(f, err) < 0)
+				return -1;
+			if (is_kept)
+				keep_save(f->image->keep, &key, f->frames,
+					  f->frames->len);
+		}
 	}
 	*out = f->frames;
 	return 0;
@@ -329,6 +414,69 @@ bool image_file_code_span(const struct image_file *f, uint64_t *low,
 	return elf_code_span(f->elf, low, high);
 }
 
+/* One of several pieces; empty if it is none. */
+struct span {
+	uint64_t low, high;
+};
+
+static struct span code_of_section(const struct elf *e, size_t i)
+{
+	const uint64_t both = SHF_ALLOC | SHF_EXECINSTR;
+	const Elf64_Shdr *h = &e->sec[i].h;
+
+	if ((h->sh_flags & both) != both || h->sh_type == SHT_NOBITS)
+		return (struct span){0};
+	return (struct span){h->sh_addr, h->sh_addr + h->sh_size};
+}
+
+static struct span code_of_segment(const struct elf *e, size_t i)
+{
+	const Elf64_Phdr *h = &e->ph[i];
+
+	if (h->p_type != PT_LOAD || (h->p_flags & PF_X) == 0)
+		return (struct span){0};
+	return (struct span){h->p_vaddr, h->p_vaddr + h->p_filesz};
+}
+
+/* Nobody has more code sections than that who does not want to tire hark. */
+enum { CODE_SECTIONS_MAX = 64 };
+
+static bool has_code_sections(struct elf *e)
+{
+	size_t n = 0;
+
+	if (elf_sections(e, NULL) < 0 || e->made_sections)
+		return false;
+	for (size_t i = 0; i < e->n_sec; i++) {
+		struct span s = code_of_section(e, i);
+
+		n += s.low < s.high;
+	}
+	return n > 0 && n <= CODE_SECTIONS_MAX;
+}
+
+bool image_file_next_code(const struct image_file *f, uint64_t addr,
+			  uint64_t *low, uint64_t *high)
+{
+	bool by_section = has_code_sections(f->elf);
+	size_t n = by_section ? f->elf->n_sec : f->elf->n_ph;
+	struct span found = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		struct span s = by_section ? code_of_section(f->elf, i)
+					   : code_of_segment(f->elf, i);
+
+		if (s.low < s.high && s.high > addr &&
+		    (found.high == 0 || s.low < found.low))
+			found = s;
+	}
+	if (found.high == 0)
+		return false;
+	*low = found.low > addr ? found.low : addr;
+	*high = found.high;
+	return true;
+}
+
 int image_file_read(struct image_file *f, uint64_t addr, void *out, size_t len,
 		    size_t *got, struct hark_err *err)
 {
@@ -361,6 +509,49 @@ bool image_file_tls(const struct image_file *f, uint64_t *addr, uint64_t *len,
 	*len = ph->p_memsz;
 	*align = ph->p_align;
 	return true;
+}
+
+/* -- Kept -- */
+
+bool image_file_stamp(const struct image_file *f, uint64_t *out)
+{
+	enum { MOMENT_S = 3 };
+	const struct input *in = &f->elf->in;
+	const int64_t second = 1000000000;
+	uint64_t facts[] = {in->dev, in->ino, in->src.len,
+			    (uint64_t)in->mtime_ns, (uint64_t)in->ctime_ns};
+
+	if (in->path == NULL || in->ctime_ns / second + MOMENT_S > time(NULL))
+		return false;
+	*out = XXH3_64bits(facts, sizeof facts);
+	return true;
+}
+
+static void *resize(void *ctx, void *old, size_t old_len, size_t len)
+{
+	(void)ctx;
+	(void)old_len;
+	if (len > 0)
+		return realloc(old, len);
+	free(old);
+	return NULL;
+}
+
+void *image_file_kept(struct image_file *f, const char *kind, uint64_t source,
+		      size_t *len)
+{
+	const struct heap heap = {resize, NULL};
+	struct keep_key key = key_for(f, kind, source);
+
+	return keep_load(f->image->keep, &key, &heap, len);
+}
+
+void image_file_keep(struct image_file *f, const char *kind, uint64_t source,
+		     const void *bytes, size_t len)
+{
+	struct keep_key key = key_for(f, kind, source);
+
+	keep_save(f->image->keep, &key, bytes, len);
 }
 
 uint64_t image_file_memory(const struct image_file *f)

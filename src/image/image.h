@@ -32,6 +32,12 @@ struct image_file;
 
 int image_new(struct image **out, struct hark_err *err);
 void image_free(struct image *im);
+/* What went wrong on the way to debuginfod, in a line; NULL: nothing, or it was
+ * not asked. */
+const char *image_trouble(const struct image *im);
+
+/* From now on what takes long to find out is kept on disk (keep.h). */
+void image_use_cache(struct image *im);
 
 int image_open(struct image *im, const char *path, struct image_file **out,
 	       struct hark_err *err);
@@ -64,6 +70,10 @@ bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high);
 /* The same of its code alone. */
 bool image_file_code_span(const struct image_file *f, uint64_t *low,
 			  uint64_t *high);
+/* The next piece of code that ends behind addr: what its sections call code,
+ * else all that may be executed. false: there is none. */
+bool image_file_next_code(const struct image_file *f, uint64_t addr,
+			  uint64_t *low, uint64_t *high);
 /* What is loaded of it at a link-time address, up to len bytes; how many there
  * are in one piece goes to *got: 0 where nothing is loaded. What the loader
  * relocates is as the file has it. */
@@ -73,6 +83,17 @@ int image_file_read(struct image_file *f, uint64_t addr, void *out, size_t len,
  * made from; false if it has none. */
 bool image_file_tls(const struct image_file *f, uint64_t *addr, uint64_t *len,
 		    uint64_t *align);
+
+/* A number that changes when the file does, without a look at what is in it;
+ * false: there is none (it is not on disk, or was changed a moment ago, and may
+ * be again). */
+bool image_file_stamp(const struct image_file *f, uint64_t *out);
+/* What was kept of it under that kind and source (keep.h): *len bytes, which
+ * the caller frees; or NULL. */
+void *image_file_kept(struct image_file *f, const char *kind, uint64_t source,
+		      size_t *len);
+void image_file_keep(struct image_file *f, const char *kind, uint64_t source,
+		     const void *bytes, size_t len);
 
 /* The bytes that this file has made hark allocate so far. */
 uint64_t image_file_memory(const struct image_file *f);

@@ -8,11 +8,15 @@
 
 struct symbols;
 struct dw;
+struct keep;
+struct network;
 
 struct image {
 	struct input_pool pool;
 	struct image_file *files; /* owned, a chain */
 	char *debug_path;	  /* owned: directories with colons between */
+	struct keep *keep;	  /* owned; NULL: nothing is kept on disk */
+	struct network *network;  /* owned */
 };
 
 struct image_file {

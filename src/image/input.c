@@ -143,13 +143,16 @@ int input_open(struct input *in, struct input_pool *pool, const char *path,
 		err_set(err, HARK_ENOMEM, errno, "%s: no memory", path);
 		goto out;
 	}
-	*in = (struct input){.src = {read_file, in, NULL, (uint64_t)st.st_size},
-			     .path = copy,
-			     .pool = pinned ? NULL : pool,
-			     .fd = fd,
-			     .dev = st.st_dev,
-			     .ino = st.st_ino,
-			     .mtime_ns = mtime_of(&st)};
+	*in =
+	    (struct input){.src = {read_file, in, NULL, (uint64_t)st.st_size},
+			   .path = copy,
+			   .pool = pinned ? NULL : pool,
+			   .fd = fd,
+			   .dev = st.st_dev,
+			   .ino = st.st_ino,
+			   .mtime_ns = mtime_of(&st),
+			   .ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 +
+				       st.st_ctim.tv_nsec};
 	if (!pinned)
 		pool_enter(in);
 	rc = 0;

@@ -33,7 +33,7 @@ struct input {
 	int fd;			 /* owned; -1: not open now */
 	dev_t dev;
 	ino_t ino;
-	int64_t mtime_ns;
+	int64_t mtime_ns, ctime_ns;
 	uint64_t bias;		      /* of a module read from a process */
 	Elf64_Phdr load[INPUT_LOADS]; /* of the same */
 	unsigned n_loads;

@@ -10,13 +10,13 @@
 #include "image/symbols_priv.h"
 
 #include "image/cursor_priv.h"
+#include "image/linkage_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	ENTRY = 16,
 	ENTRIES_MAX = 1 << 20,
 	NAME_ROOM = 512, /* longer names are cut: name...@plt */
 };
@@ -175,13 +175,13 @@ static int read_table(struct plt *p, const char *section)
 
 	if (at == NULL || !elf_is_code(p->e, s->h.sh_addr))
 		return 0;
-	step = s->h.sh_entsize == 8 ? 8 : ENTRY;
+	step = linkage_step(s, at, b->len);
 	for (size_t i = 0, n = 0; i + step <= b->len && n < ENTRIES_MAX;
 	     i += step, n++) {
 		uint64_t addr = s->h.sh_addr + i;
 
 		/* The first of a lazy table pushes and jumps to the loader. */
-		if (i == 0 && at[0] == 0xff && at[1] == 0x35) {
+		if (i == 0 && linkage_is_lazy(at, b->len)) {
 			if (add(p, addr, step, section) < 0)
 				return -1;
 		} else if (read_entry(p, at + i, step, addr) < 0) {
@@ -208,10 +208,8 @@ int plt_read(struct symbols *s, struct elf *e, struct symbol_list *code,
 	     read_relocations(&p, ".rela.dyn") < 0;
 	if (rc == 0 && p.slots.n > 0) {
 		qsort(p.slots.at, p.slots.n, sizeof *p.slots.at, compare);
-		rc = read_table(&p, ".plt") < 0 ||
-		     read_table(&p, ".plt.sec") < 0 ||
-		     read_table(&p, ".plt.got") < 0 ||
-		     read_table(&p, ".iplt") < 0;
+		for (unsigned i = 0; i < LINKAGE_TABLES && rc == 0; i++)
+			rc = read_table(&p, linkage_tables[i]) < 0;
 	}
 	vec_free(&p.slots, s->heap);
 	return rc == 0 ? 0

@@ -84,6 +84,39 @@ static int set_aside(struct symbols *s, const struct symbol_entry *e)
 	return 0;
 }
 
+static size_t sorted_until(const struct symbol_list *l)
+{
+	size_t i = 1;
+
+	while (i < l->n && by_address(&l->at[i - 1], &l->at[i]) <= 0)
+		i++;
+	return i < l->n ? i : l->n;
+}
+
+/* What was sorted before has a few new ones behind it: these are sorted, then
+ * put between. */
+static int sort(struct symbols *s, struct symbol_list *l)
+{
+	size_t old = sorted_until(l), n = l->n - old, to = l->n;
+	size_t len = n * sizeof *l->at;
+	struct symbol_entry *new;
+
+	if (n == 0)
+		return 0;
+	qsort(l->at + old, n, sizeof *l->at, by_address);
+	new = heap_take(s->heap, len);
+	if (new == NULL)
+		return -1;
+	memcpy(new, l->at + old, len);
+	while (n > 0)
+		if (old > 0 && by_address(&l->at[old - 1], &new[n - 1]) > 0)
+			l->at[--to] = l->at[--old];
+		else
+			l->at[--to] = new[--n];
+	heap_give(s->heap, new, len);
+	return 0;
+}
+
 /* Sorts, leaves one an address, and sets the others aside. A label inside a
  * function goes too: who asks for an address wants the function. */
 static int choose(struct symbols *s, struct symbol_list *l)
@@ -91,8 +124,8 @@ static int choose(struct symbols *s, struct symbol_list *l)
 	uint64_t until = 0;
 	size_t n = 0;
 
-	if (l->n > 0)
-		qsort(l->at, l->n, sizeof *l->at, by_address);
+	if (sort(s, l) < 0)
+		return -1;
 	for (size_t i = 0; i < l->n; i++) {
 		struct symbol_entry *e = &l->at[i];
 		bool first = n == 0 || l->at[n - 1].addr != e->addr;
@@ -326,8 +359,8 @@ static int build(struct symbols *s, struct image_file *f, struct hark_err *err)
 		s->code.at[i].outer = 0;
 	find_outer(&s->code);
 	find_outer(&s->data);
-	if (s->more.n > 0)
-		qsort(s->more.at, s->more.n, sizeof *s->more.at, by_address);
+	if (sort(s, &s->more) < 0)
+		return no_memory(f, err);
 	vec_trim(&s->code, s->heap);
 	vec_trim(&s->data, s->heap);
 	vec_trim(&s->more, s->heap);

@@ -280,6 +280,50 @@ START_TEST(a_file_that_shrinks_is_an_error)
 }
 END_TEST
 
+/* How many pieces of code there are; they ascend. */
+static unsigned count_code(struct image_file *f, uint64_t *bytes_of)
+{
+	uint64_t low, high = 0, until = 0;
+	unsigned n = 0;
+
+	*bytes_of = 0;
+	while (image_file_next_code(f, high, &low, &high)) {
+		ck_assert(low >= until && high > low);
+		until = high;
+		*bytes_of += high - low;
+		ck_assert_uint_lt(n++, 1000);
+	}
+	return n;
+}
+
+START_TEST(code_is_what_sections_call_code)
+{
+	uint64_t of_sections, of_segments, of_odd;
+	Elf64_Ehdr good = *header();
+	Elf64_Shdr *sh = (Elf64_Shdr *)(bytes + good.e_shoff);
+	struct image_file *f;
+
+	ck_assert_int_eq(open_bytes(len, &f), HARK_OK);
+	ck_assert_uint_ge(count_code(f, &of_sections), 2);
+	header()->e_shnum = 0;
+	header()->e_shoff = 0;
+	ck_assert_int_eq(open_bytes(len, &f), HARK_OK);
+	ck_assert_uint_eq(count_code(f, &of_segments), 1);
+	ck_assert_uint_gt(of_segments, of_sections);
+	/* Overlapping, empty, up to the end of the address space. */
+	*header() = good;
+	for (unsigned i = 1; i < good.e_shnum; i++) {
+		sh[i].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+		sh[i].sh_type = SHT_PROGBITS;
+		sh[i].sh_addr = UINT64_MAX - i * 1000ul;
+		sh[i].sh_size = i % 3 * 1000ul;
+	}
+	header()->e_flags = 1; /* another file */
+	ck_assert_int_eq(open_bytes(len, &f), HARK_OK);
+	count_code(f, &of_odd);
+}
+END_TEST
+
 Suite *image_elf_suite(void)
 {
 	Suite *s = suite_create("image_elf");
@@ -295,6 +339,7 @@ Suite *image_elf_suite(void)
 	tcase_add_test(t, segments_alone_will_do);
 	tcase_add_test(t, a_module_is_read_from_memory);
 	tcase_add_test(t, damaged_section_headers_are_an_error_later);
+	tcase_add_test(t, code_is_what_sections_call_code);
 	tcase_add_test(t, many_files_need_few_descriptors);
 	tcase_add_test(t, a_file_that_shrinks_is_an_error);
 	suite_add_tcase(s, t);
