@@ -52,4 +52,71 @@ frame_r9:	.quad 0
 frame_r10:	.quad 0
 frame_r11:	.quad 0
 gate_end:
+
+/* The handler of SIGTRAP for a program that has lost its hark: see
+ * outside/mend.h. Copied into the target's vdso, never run here. Whatever it
+ * does to registers, sigreturn puts right. */
+#define CONTEXT_RIP 168			/* in a ucontext */
+	.macro small value, reg		/* it must fit: 256 bytes */
+	push \value
+	pop \reg
+	.endm
+	.section .rodata
+	.globl mend_code, mend_restorer, mend_data_at, mend_code_end
+	.balign 16
+mend_code:
+	mov %rdx, %rbx			/* the context */
+	lea mend_places(%rip), %rbp
+	mov 8(%rsi), %r12d		/* si_code: a step is ours: 1 or 2, */
+	small $2, %r13
+1:	mov (%rbp), %r14
+	test %r14, %r14
+	jz 2f
+	small $7, %rdx
+	call mend_protect		/* to be written, */
+	mov 8(%rbp), %al
+	mov %al, (%r14)
+	mov 9(%rbp), %dl
+	call mend_protect		/* and as it was */
+	mov CONTEXT_RIP(%rbx), %rax
+	sub %r14, %rax
+	cmp $1, %rax			/* behind it; or hark has put it back */
+	ja 2f
+	mov %r14, CONTEXT_RIP(%rbx)
+	small $1, %r12			/* and so are these */
+2:	add $16, %rbp
+	dec %r13d
+	jnz 1b
+	small $13, %rax			/* rt_sigaction(SIGTRAP, theirs, 0, 8) */
+	small $5, %rdi
+	lea mend_theirs(%rip), %rsi
+	xor %edx, %edx
+	small $8, %r10
+	syscall
+	dec %r12d
+	cmp $1, %r12d
+	jbe 3f
+	small $39, %rax			/* kill(getpid(), SIGTRAP) */
+	syscall
+	mov %eax, %edi
+	small $5, %rsi
+	small $62, %rax
+	syscall
+3:	ret
+mend_protect:				/* r14's page, as edx says */
+	small $10, %rax
+	mov %r14, %rdi
+	and $-4096, %rdi
+	mov $4096, %esi
+	syscall
+	ret
+mend_restorer:
+	small $15, %rax
+	syscall
+	.balign 8
+mend_data_at:
+mend_places:	.fill 4, 8, 0
+mend_ours:	.fill 4, 8, 0
+mend_theirs:	.fill 4, 8, 0
+mend_code_end:
 	.section .note.GNU-stack, "", @progbits

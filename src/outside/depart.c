@@ -21,8 +21,6 @@
 #include "wire/record.h"
 #include "wire/stay.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -413,33 +411,27 @@ int depart_orphan(pid_t pid, const struct depart_from *from,
 
 /* -- All of them -- */
 
-static void see_process(pid_t pid,
-			void (*see)(void *ctx, pid_t pid,
-				    const struct proc_map *m),
-			void *ctx)
+struct seer {
+	void (*see)(void *ctx, pid_t pid, const struct proc_map *m);
+	void *ctx;
+};
+
+static int see_process(void *ctx, pid_t pid)
 {
+	const struct seer *s = ctx;
 	struct proc_map m = {0};
-	pid_t tid = proc_living(pid);
+	pid_t tid = pid != getpid() ? proc_living(pid) : 0;
 
 	while (tid != 0 && proc_mapping(pid, tid, DOOR_IN_MAPS, m.end, &m) == 0)
 		if (!m.executable)
-			see(ctx, pid, &m);
+			s->see(s->ctx, pid, &m);
+	return 0;
 }
 
 void depart_each(void (*see)(void *ctx, pid_t pid, const struct proc_map *m),
 		 void *ctx)
 {
-	DIR *dir = opendir("/proc");
-	const struct dirent *e;
+	struct seer s = {see, ctx};
 
-	while (dir != NULL && (e = readdir(dir)) != NULL) {
-		pid_t pid = isdigit((unsigned char)e->d_name[0])
-				? (pid_t)strtol(e->d_name, NULL, 10)
-				: 0;
-
-		if (pid != 0 && pid != getpid())
-			see_process(pid, see, ctx);
-	}
-	if (dir != NULL)
-		closedir(dir);
+	proc_each(see_process, &s);
 }

@@ -267,8 +267,7 @@ int follow_start(const struct launch *plan, const struct native_watch *w,
 	}
 	if (add(f, f->root) == NULL ||
 	    native_pass(f->root, &f->root, 1, w, err) < 0) {
-		kill(f->root, SIGKILL);
-		waitpid(f->root, NULL, __WALL);
+		launch_abandon(plan, f->root, err);
 		follow_close(f);
 		return -1;
 	}

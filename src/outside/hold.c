@@ -9,6 +9,7 @@
 #include "image/loader.h"
 #include "image/modules.h"
 #include "image/symbols.h"
+#include "outside/mend.h"
 #include "outside/tracee.h"
 
 #include <elf.h>
@@ -93,15 +94,26 @@ static int find_places(struct holding *h, struct hark_err *err)
 
 /* -- Brakes -- */
 
-static int put(pid_t pid, struct brake *b, struct hark_err *err)
+static int out_of_reach(pid_t pid, struct hark_err *err)
 {
+	return err_set(err, HARK_EIO, errno,
+		       "process %d: its beginning is out of reach", (int)pid);
+}
+
+static int look(pid_t pid, struct brake *b, struct hark_err *err)
+{
+	if (b->at == 0)
+		return 0;
 	errno = 0;
 	b->word = ptrace(PTRACE_PEEKTEXT, pid, b->at, 0);
-	if ((b->word == -1 && errno != 0) ||
+	return b->word == -1 && errno != 0 ? out_of_reach(pid, err) : 0;
+}
+
+static int put(pid_t pid, const struct brake *b, struct hark_err *err)
+{
+	if (b->at != 0 &&
 	    ptrace(PTRACE_POKETEXT, pid, b->at, (b->word & ~0xffL) | 0xcc) < 0)
-		return err_set(err, HARK_EIO, errno,
-			       "process %d: its beginning is out of reach",
-			       (int)pid);
+		return out_of_reach(pid, err);
 	return 0;
 }
 
@@ -205,11 +217,18 @@ static int run(struct holding *h, struct hark_err *err)
 	}
 }
 
+static int find_brakes(struct holding *h, struct hark_err *err)
+{
+	if (find_places(h, err) < 0 || look(h->pid, &h->entry, err) < 0 ||
+	    look(h->pid, &h->loader, err) < 0)
+		return -1;
+	return 0;
+}
+
 static int hold(struct holding *h, struct hark_err *err)
 {
-	if (find_places(h, err) < 0 || put(h->pid, &h->entry, err) < 0 ||
-	    (h->loader.at != 0 && put(h->pid, &h->loader, err) < 0) ||
-	    run(h, err) < 0)
+	if (put(h->pid, &h->entry, err) < 0 ||
+	    put(h->pid, &h->loader, err) < 0 || run(h, err) < 0)
 		return -1;
 	take_away(h->pid, &h->loader);
 	take_away(h->pid, &h->entry);
@@ -256,7 +275,8 @@ static int run_to(struct holding *h, uint64_t at, struct hark_err *err)
 {
 	h->loader = (struct brake){0};
 	h->entry = (struct brake){.at = at};
-	if (put(h->pid, &h->entry, err) < 0 || run(h, err) < 0)
+	if (look(h->pid, &h->entry, err) < 0 ||
+	    put(h->pid, &h->entry, err) < 0 || run(h, err) < 0)
 		return -1;
 	take_away(h->pid, &h->entry);
 	return 0;
@@ -299,19 +319,33 @@ static int go_to_main(struct holding *h, struct hark_err *err)
 	return tracee_settle(h->pid, h->deadline, err);
 }
 
+static struct mend_place place_of(const struct brake *b)
+{
+	return (struct mend_place){.at = b->at, .byte = (uint8_t)b->word};
+}
+
 int hold_executed(pid_t pid, struct hark_err *err)
 {
 	struct holding h = {.pid = pid,
 			    .deadline =
 				tracee_now_ns() + PATIENCE_S * 1000000000LL};
+	struct mend_place places[MEND_PLACES];
+	struct mend mend;
+	int rc;
 
-	if (hold(&h, err) == 0)
-		return 0;
-	if (h.loader.word != 0)
+	if (find_brakes(&h, err) < 0)
+		return -1;
+	places[0] = place_of(&h.loader);
+	places[1] = place_of(&h.entry);
+	mend_begin(&mend, pid, places);
+	rc = hold(&h, err);
+	if (rc < 0) {
 		take_away(pid, &h.loader);
-	if (h.entry.word != 0)
 		take_away(pid, &h.entry);
-	return -1;
+	}
+	if (mend_end(&mend, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	return rc;
 }
 
 int hold_start(const struct launch *plan, pid_t *out, struct hark_err *err)
@@ -321,8 +355,9 @@ int hold_start(const struct launch *plan, pid_t *out, struct hark_err *err)
 
 	if (launch_start(plan, &h.pid, err) < 0)
 		return -1;
-	if (hold(&h, err) < 0 || (plan->to_main && go_to_main(&h, err) < 0)) {
-		hold_end(h.pid);
+	if (find_brakes(&h, err) < 0 || hold(&h, err) < 0 ||
+	    (plan->to_main && go_to_main(&h, err) < 0)) {
+		launch_abandon(plan, h.pid, err);
 		return -1;
 	}
 	*out = h.pid;

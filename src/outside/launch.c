@@ -16,6 +16,7 @@
  * there is no program yet that could be harmed. */
 #include "outside/launch.h"
 
+#include "outside/proc.h"
 #include "outside/refuse.h"
 #include "outside/tracee.h"
 
@@ -138,18 +139,32 @@ static _Noreturn void become(const struct launch *plan, const char *path,
 
 /* -- hark's side -- */
 
-static int seize(pid_t pid, const struct launch *plan, struct hark_err *err)
+static int has_ended(pid_t pid)
+{
+	char state = proc_state(pid, pid);
+
+	return state == 0 || state == 'Z' || state == 'X';
+}
+
+static int seize(pid_t pid, const struct launch *plan, const char *path,
+		 struct hark_err *err)
 {
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD |
 		       PTRACE_O_EXITKILL | plan->ptrace_options;
 
+	int e;
+
 	if (ptrace(PTRACE_SEIZE, pid, 0, options) == 0)
 		return 0;
-	return err_set(err, HARK_EDENIED, errno,
+	e = errno; /* EPERM, too, if it has ended */
+	if (has_ended(pid))
+		return err_set(err, HARK_EGONE, 0, "%s ended before it began",
+			       path);
+	return err_set(err, HARK_EDENIED, e,
 		       "the kernel refuses ptrace to hark (%s); in a container "
 		       "allow it (--cap-add SYS_PTRACE or a newer seccomp "
 		       "profile)",
-		       strerror(errno));
+		       strerror(e));
 }
 
 static int exec_failed(const char *path, const struct pipes *p,
@@ -197,7 +212,7 @@ static int let_execute(pid_t pid, const struct launch *plan, const char *path,
 
 	close_end(&p->go[0]);
 	close_end(&p->failed[1]);
-	if (seize(pid, plan, err) < 0)
+	if (seize(pid, plan, path, err) < 0)
 		return -1;
 	if (write(p->go[1], "", 1) != 1)
 		return err_set(err, HARK_EGONE, errno,
@@ -314,4 +329,30 @@ int launch_start(const struct launch *plan, pid_t *out, struct hark_err *err)
 		return -1;
 	return plan->beside ? start_beside(plan, path, out, err)
 			    : start_child(plan, path, out, err);
+}
+
+/* What fails because a thread is being killed may fail before its end can be
+ * seen. */
+static int is_gone(pid_t pid)
+{
+	enum { LIMIT_NS = 1000000000 };
+	int64_t limit = tracee_now_ns() + LIMIT_NS;
+
+	for (int i = 0; !tracee_is_held(pid); i++) {
+		if (has_ended(pid))
+			return 1;
+		if (tracee_now_ns() > limit)
+			break;
+		tracee_pause(i);
+	}
+	return 0;
+}
+
+void launch_abandon(const struct launch *plan, pid_t pid, struct hark_err *err)
+{
+	if (err != NULL && (err->code == HARK_EGONE || is_gone(pid)))
+		err_set(err, HARK_EGONE, 0, "%s ended before it began",
+			plan->argv[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, __WALL);
 }

@@ -27,6 +27,10 @@ struct launch {
  * process is left behind. */
 int launch_start(const struct launch *plan, pid_t *out, struct hark_err *err);
 
+/* Ends a program that could not be entered, for the reason in err; if it was
+ * killed meanwhile, and that is the reason, err says so. */
+void launch_abandon(const struct launch *plan, pid_t pid, struct hark_err *err);
+
 /* Where execvp would find name. */
 int launch_find(const char *name, char *out, size_t size, struct hark_err *err);
 

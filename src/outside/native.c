@@ -94,8 +94,7 @@ int native_start(const struct launch *plan, const struct native_watch *w,
 		ptrace(PTRACE_DETACH, pid, 0, 0);
 		*out = pid;
 	} else {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, __WALL);
+		launch_abandon(plan, pid, err);
 	}
 	attach_unpin(&pin);
 	return rc;

@@ -121,20 +121,28 @@ int proc_same_ids(pid_t pid)
 	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
-/* A number in /proc/PID/stat, as proc(5) counts its fields; -1: not there. */
-static long stat_field(pid_t pid, int wanted)
+/* Where in /proc/PID/stat a field begins, as proc(5) counts them; or NULL. */
+static const char *field_of(const char *text, int wanted)
 {
 	enum { NAME = 2 };
-	char text[TEXT_SIZE];
-	char *at;
+	const char *at = strrchr(text, ')'); /* the name may contain anything */
 
-	if (read_text(pid, 0, "stat", text) < 0)
-		return -1;
-	at = strrchr(text, ')'); /* the name may contain anything */
 	for (int field = NAME; at != NULL && field < wanted; field++) {
 		at = strchr(at, ' ');
 		at = at == NULL ? NULL : at + 1;
 	}
+	return at;
+}
+
+/* The same, a number; -1: not there. */
+static long stat_field(pid_t pid, int wanted)
+{
+	char text[TEXT_SIZE];
+	const char *at;
+
+	if (read_text(pid, 0, "stat", text) < 0)
+		return -1;
+	at = field_of(text, wanted);
 	return at == NULL ? -1 : strtol(at, NULL, 10);
 }
 
@@ -147,9 +155,18 @@ int proc_cpu(pid_t pid)
 
 uint64_t proc_began(pid_t pid)
 {
-	enum { BEGAN = 22 };
-	long began = is_end(proc_state(pid, pid)) ? 0 : stat_field(pid, BEGAN);
+	enum { STATE = 3, BEGAN = 22 };
+	char text[TEXT_SIZE];
+	const char *state, *at;
+	long began;
 
+	if (read_text(pid, 0, "stat", text) < 0)
+		return 0;
+	state = field_of(text, STATE);
+	at = field_of(text, BEGAN);
+	if (at == NULL || is_end(*state))
+		return 0;
+	began = strtol(at, NULL, 10);
 	return began > 0 ? (uint64_t)began : 0;
 }
 
@@ -310,6 +327,21 @@ int proc_threads(pid_t pid, pid_t *out, int max)
 	}
 	closedir(d);
 	return n;
+}
+
+int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx)
+{
+	DIR *d = opendir("/proc");
+	const struct dirent *e;
+	int rc = 0;
+
+	if (d == NULL)
+		return -1;
+	while (rc == 0 && (e = readdir(d)) != NULL)
+		if (isdigit((unsigned char)e->d_name[0]))
+			rc = visit(ctx, (pid_t)strtol(e->d_name, NULL, 10));
+	closedir(d);
+	return rc;
 }
 
 int proc_count(pid_t pid)

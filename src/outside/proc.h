@@ -54,6 +54,9 @@ int proc_descriptor(pid_t pid, pid_t tid, const char *name);
 int proc_threads(pid_t pid, pid_t *out, int max);
 /* How many there are, with the first if it has ended; -1: no such process. */
 int proc_count(pid_t pid);
+/* All processes that can be seen. Not 0 from visit ends it, and is returned;
+ * -1: there is no list. */
+int proc_each(int (*visit)(void *ctx, pid_t pid), void *ctx);
 /* A thread of it that has not ended (the first may have, and the others go
  * on), or 0. */
 pid_t proc_living(pid_t pid);

@@ -25,12 +25,27 @@ static int open_pidfd(pid_t pid, pid_t tid)
 		   : (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
+/* One of hark's own for what the target has at fd; -1 and errno. */
+static int take_descriptor(const struct door *d, int64_t fd)
+{
+	int pidfd = open_pidfd(d->pid, d->threads[d->worker].tid);
+	int got = -1, why;
+
+	if (pidfd < 0)
+		return -1;
+	got = (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
+	why = errno;
+	close(pidfd);
+	errno = why;
+	return got;
+}
+
 int remote_memfd(struct door *d, int64_t *theirs, int *ours,
 		 struct hark_err *err)
 {
 	int64_t fd;
 	uint64_t name;
-	int pidfd, got = -1;
+	int got;
 
 	if (gate_text(&d->gate, d->name, &name, err) < 0 ||
 	    gate_call(&d->gate, &fd, err, SYS_memfd_create, name,
@@ -40,16 +55,38 @@ int remote_memfd(struct door *d, int64_t *theirs, int *ours,
 		return err_set(err, HARK_EDENIED, (int)-fd,
 			       "cannot make shared memory in process %d: %s",
 			       d->pid, strerror((int)-fd));
-	pidfd = open_pidfd(d->pid, d->threads[d->worker].tid);
-	if (pidfd >= 0)
-		got = (int)syscall(SYS_pidfd_getfd, pidfd, (int)fd, 0);
+	got = take_descriptor(d, fd);
 	if (got < 0)
 		err_set(err, HARK_EDENIED, errno,
 			"cannot share memory with process %d: %s", d->pid,
 			strerror(errno));
-	if (pidfd >= 0)
-		close(pidfd);
 	*theirs = fd;
+	*ours = got;
+	return got < 0 ? -1 : 0;
+}
+
+int remote_faults(struct door *d, uint64_t flags, int *ours,
+		  struct hark_err *err)
+{
+	int64_t fd;
+	int got;
+
+	if (gate_call(&d->gate, &fd, err, SYS_userfaultfd, flags, 0, 0, 0, 0,
+		      0) < 0)
+		return -1;
+	if (fd < 0)
+		return err_set(err, HARK_EDENIED, (int)-fd,
+			       "no userfaultfd in process %d: %s", d->pid,
+			       strerror((int)-fd));
+	got = take_descriptor(d, fd);
+	if (got < 0)
+		err_set(err, HARK_EDENIED, errno,
+			"cannot share a descriptor with process %d: %s", d->pid,
+			strerror(errno));
+	if (remote_close(d, fd, got < 0 ? NULL : err) < 0 && got >= 0) {
+		close(got);
+		return -1;
+	}
 	*ours = got;
 	return got < 0 ? -1 : 0;
 }

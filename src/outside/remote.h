@@ -12,6 +12,10 @@
  * a descriptor of its own. */
 int remote_memfd(struct door *d, int64_t *theirs, int *ours,
 		 struct hark_err *err);
+/* What answers page faults in the target (userfaultfd), with those flags; the
+ * target itself has no descriptor of it afterwards. */
+int remote_faults(struct door *d, uint64_t flags, int *ours,
+		  struct hark_err *err);
 /* A descriptor, in the target, of a sealed file with the image. */
 int remote_image(struct door *d, int64_t *theirs, struct hark_err *err);
 /* A file of hark's own, which the target opens itself, if it may and sees the

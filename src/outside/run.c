@@ -337,10 +337,8 @@ int run_start(const struct run_plan *plan, struct run **out,
 	}
 	raise_limit();
 	if (enter_root(r, err) < 0) {
-		if (plan->launch != NULL) {
-			kill(r->root, SIGKILL);
-			waitpid(r->root, NULL, __WALL);
-		}
+		if (plan->launch != NULL)
+			launch_abandon(plan->launch, r->root, err);
 		run_close(r, NULL);
 		return -1;
 	}
