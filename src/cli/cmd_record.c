@@ -101,6 +101,14 @@ static void note(void *ctx, const char *text)
 	say("%s", text);
 }
 
+/* Of the recording itself: that there is none, or not all of it, is nothing to
+ * be quiet about. */
+static void complain(void *ctx, const char *text)
+{
+	(void)ctx;
+	say_error("%s", text);
+}
+
 static int is_farewell(int sig)
 {
 	return abs(sig) == SIGINT || abs(sig) == SIGTERM;
@@ -231,7 +239,7 @@ static int record(struct job *job, int *status, struct hark_err *err)
 	    .key_every = job->key_every,
 	    .keep = job->keep,
 	    .bundle_debug = args_flag(args, "bundle-debug"),
-	    .note = note,
+	    .note = complain,
 	};
 	struct recorder *rec;
 

@@ -118,6 +118,7 @@ static struct region *new_region(struct engine *e, uint64_t pc)
 	if (c->n_regions == CACHE_REGIONS)
 		return 0;
 	while (at < 0 && size >= REGION_SIZE / 64) {
+		memory_allow(c->memory, size);
 		at = map_region(pc, size);
 		size /= at < 0 ? 2 : 1;
 	}

@@ -50,6 +50,13 @@ int64_t call_with_mask(struct vcpu *v, const struct call *c);
 /* memcall.c: the mmap family. */
 int64_t call_memory(struct vcpu *v, const struct call *c);
 
+/* limitcall.c: getrlimit, setrlimit, prlimit64. */
+int64_t call_limit(struct vcpu *v, const struct call *c);
+/* The program goes on without the engine (for good), or execve is next: the
+ * kernel's limits are the program's. And if that has failed. */
+void limits_expose(struct vcpu *v, int for_good);
+void limits_hide(struct vcpu *v);
+
 /* prctl(PR_SET_MDWE), PR_GET_MDWE */
 int64_t call_mdwe(struct vcpu *v, const struct call *c);
 int64_t call_open(struct vcpu *v, const struct call *c);

@@ -57,23 +57,14 @@ function engine_check
 	mov %gs:VCPU_STACK, %rsp
 	pushfq
 	popq %gs:VCPU_RFLAGS
-	testl $0x44500, %gs:VCPU_RFLAGS	/* AC, NT, DF, TF: not for C */
-	jz 2f
-	pushq $2
-	popfq
-2:	mov %gs:VCPU_SELF, %rdi
+	flags_for_c
+	mov %gs:VCPU_SELF, %rdi
 	call tape_miss
 	test %eax, %eax
 	jnz engine_enter_redo		/* it is gone: execute it again */
 label engine_check_back
-	cmpl $0, %gs:VCPU_HELD
-	je 1f
-	mov %gs:VCPU_BUDGET, %rax
-	test %rax, %rax
-	jle 1f
-	sub %rax, %gs:VCPU_COUNT
-	movq $0, %gs:VCPU_BUDGET
-1:	testl $0x44500, %gs:VCPU_RFLAGS
+	end_budget_if_held
+	testl $0x44500, %gs:VCPU_RFLAGS
 	jnz 3f
 	load_status
 	load_spoiled_registers
@@ -82,8 +73,36 @@ label engine_check_back
 3:	load_spoiled
 	load_rsp
 	jmp *%gs:VCPU_RESUME
+engine_locked_back:			/* nobody wants the status flags */
+	end_budget_if_held
+	testl $0x44500, %gs:VCPU_RFLAGS
+	jnz 3b
+	load_spoiled_registers
+	load_rsp
+	jmp *%gs:VCPU_RESUME
 label engine_check_end
 	.size engine_check, . - engine_check
+
+/* A locked instruction has met somebody (mirror_order.c). The clock is read
+ * behind it, and its line behind the clock: whoever draws a ticket after the
+ * look has a later time. Both at once, while the line is still here. */
+function engine_locked
+	save_registers
+	mov %gs:VCPU_STACK, %rsp
+	pushfq
+	popq %gs:VCPU_RFLAGS
+	lfence
+	call guest_tsc
+	mov %rax, %gs:VCPU_TIME
+	mov %gs:VCPU_LINE, %rcx
+	and $0, %eax			/* so the load waits for the clock */
+	mov (%rcx,%rax), %rax
+	mov %rax, %gs:VCPU_SEEN
+	flags_for_c
+	mov %gs:VCPU_SELF, %rdi
+	call tape_locked
+	jmp engine_locked_back
+	.size engine_locked, . - engine_locked
 
 /* Starts over, whatever the registers are; the state is in the vcpu. Handlers
  * send threads here, too, when they have changed that state. */

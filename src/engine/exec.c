@@ -162,7 +162,9 @@ int64_t call_exec(struct vcpu *v, const struct call *c)
 	came = ask(v);
 	if (v->filters && !v->held && !is_hopeless(c))
 		filter_install(v);
+	limits_expose(v, 0);
 	answer = engine_guest_call(v, c->nr, c->args);
+	limits_hide(v);
 	if (answer == ENGINE_ABORTED && came) /* X2 */
 		sys_call3(NR_EXECVE, 0, 0, 0);
 	hide(v);

@@ -98,6 +98,7 @@ void leave_trapped(struct caught *c)
 	/* Being asked again would not be for the engine. */
 	native_mask(SIG_ALL);
 	sighand_leave(v->sighand, SIG_ALL);
+	limits_expose(v, 1);
 	signal_get_state(v, c->uc->context.gregs);
 	stack->sp = v->altstack.sp;
 	stack->size = v->altstack.size;

@@ -32,6 +32,7 @@ enum {
 	NR_MREMAP = 25,
 	NR_MADVISE = 28,
 	NR_PERSONALITY = 135,
+	NR_MLOCKALL = 151,
 	NR_REMAP_FILE_PAGES = 216,
 	NR_PKEY_MPROTECT = 329,
 };
@@ -166,6 +167,24 @@ static int64_t do_madvise(struct vcpu *v, const struct call *c)
 	return call_pass(v, c);
 }
 
+/* Shadows and rings of gigabytes, of which little is used, would be in memory
+ * from then on. So whatever it is, it is locked when it is first touched, and
+ * the engine's own is not locked at all: what is cannot be given back. */
+static int64_t do_mlockall(struct vcpu *v, const struct call *c)
+{
+	enum { CURRENT = 1, FUTURE = 2, ONFAULT = 4 };
+	const uint64_t asked = c->args[0] & 0xffffffff;
+	struct call changed = *c;
+	int64_t answer;
+
+	if ((asked & ~(uint64_t)ONFAULT) - 1 < (CURRENT | FUTURE))
+		changed.args[0] |= ONFAULT;
+	answer = call_pass(v, &changed);
+	if (answer == 0 && asked & CURRENT)
+		memory_unlock(v->engine->memory);
+	return answer;
+}
+
 static int64_t do_personality(struct vcpu *v, const struct call *c)
 {
 	enum { READ_IMPLIES_EXEC = 0x400000 };
@@ -191,6 +210,8 @@ int64_t call_memory(struct vcpu *v, const struct call *c)
 		return do_mremap(v, c);
 	case NR_MADVISE:
 		return do_madvise(v, c);
+	case NR_MLOCKALL:
+		return do_mlockall(v, c);
 	case NR_PERSONALITY:
 		return do_personality(v, c);
 	case NR_REMAP_FILE_PAGES:

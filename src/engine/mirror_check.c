@@ -57,9 +57,10 @@ void put_check(struct work *w, struct check *c)
 void cold_ask(struct work *w, struct check *c, struct x86_buf *b)
 {
 	uint32_t site = new_site(w, c);
+	int way = c->is_order ? VCPU_LOCKED : VCPU_CHECK;
 
 	emit_mi(b, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_ARG), (int32_t)site);
-	emit_m(b, EMIT_JMP, 8, x86_mem_seg(X86_GS, VCPU_CHECK));
+	emit_m(b, EMIT_JMP, 8, x86_mem_seg(X86_GS, way));
 	cache_site(w->e->cache, site)->resume = emit_pc(b);
 }
 

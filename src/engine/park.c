@@ -219,7 +219,7 @@ void park_called(struct vcpu *v, uint32_t why)
 /* Another process in the same memory is a thread, too, and not parked. */
 int park_leave(const struct wire_slot *slot)
 {
-	const struct vcpu *v = (const struct vcpu *)slot->vcpu;
+	struct vcpu *v = (struct vcpu *)slot->vcpu;
 	struct engine *e = v->engine;
 
 	if (e->n_threads != slot->n_threads ||
@@ -227,6 +227,7 @@ int park_leave(const struct wire_slot *slot)
 	    !change(&e->stay, WIRE_STAY_ASKED, WIRE_STAY_LEAVING))
 		return ERR_BUSY;
 	sighand_leave(v->sighand, SIG_ALL);
+	limits_expose(v, 1);
 	__atomic_store_n(&e->stay.state, WIRE_STAY_LEFT, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "engine/replay_priv.h"
 
 #include "engine/memory.h"
+#include "engine/shadow.h"
 #include "inside/sys.h"
 
 #include <pthread.h>
@@ -20,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 enum {
 	XSAVE_LEGACY = 512,
@@ -158,13 +161,21 @@ static void free_engine(struct engine *e)
 		       m.spans[i].end - m.spans[i].start);
 }
 
+/* The kernel has tiles only for processes that ask, as the program did: without
+ * that, loading them is SIGILL, and so is each instruction that uses them. */
 static uint64_t machine_mask(void)
 {
-	enum { PKRU = 1 << 9 };
+	enum { PKRU = 1 << 9, TILE_DATA = 18, TILES = 3 << 17 };
+	enum { REQ_XCOMP_PERM = 0x1023 };
 	uint32_t lo, hi;
+	uint64_t mask;
 
 	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-	return ((uint64_t)hi << 32 | lo) & ~(uint64_t)PKRU;
+	mask = ((uint64_t)hi << 32 | lo) & ~(uint64_t)PKRU;
+	if (mask & TILES &&
+	    syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) != 0)
+		mask &= ~(uint64_t)TILES;
+	return mask;
 }
 
 /* Asking the CPU takes it long: once is enough. */
@@ -196,6 +207,10 @@ static uint8_t *map_slot(void)
 		munmap(at, (size_t)(slot - at));
 	munmap(slot + SLOT_LEN, (size_t)(at + SLOT_SIZE - slot));
 	madvise(slot + SLOT_SIZE, SLOT_LEN - SLOT_SIZE, MADV_NOHUGEPAGE);
+	if (shadow_join((uint64_t)(slot + SLOT_SIZE)) < 0) {
+		munmap(slot, SLOT_LEN);
+		return NULL;
+	}
 	return slot;
 }
 
@@ -282,9 +297,9 @@ uint8_t *replay_shadow(struct replay *r)
 
 void replay_clear_shadow(struct replay *r)
 {
-	replay_zero(r, r->slot + SLOT_SIZE, MAP_LEN);
+	replay_zero(r, replay_shadow(r));
 	if (r->map != NULL)
-		replay_zero(r, r->map, MAP_LEN);
+		replay_zero(r, r->map);
 }
 
 /* -- Observers ------------------------------------------------------------- */
@@ -300,6 +315,10 @@ static int map_touches(struct replay *r)
 	if (at == MAP_FAILED)
 		return -1;
 	madvise(at, MAP_LEN, MADV_NOHUGEPAGE);
+	if (shadow_join((uint64_t)at) < 0) {
+		munmap(at, MAP_LEN);
+		return -1;
+	}
 	r->map = at;
 	return 0;
 }
@@ -396,7 +415,7 @@ static void unmark(struct replay *r, uint64_t at, uint64_t end)
 		return;
 	}
 	unmark_part(r->map + at, first - at);
-	madvise(r->map + first, last - first, MADV_DONTNEED);
+	shadow_give_back((uint64_t)r->map, first, last - first);
 	unmark_part(r->map + last, end - last);
 }
 

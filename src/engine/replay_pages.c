@@ -9,16 +9,18 @@
  *     given back: all is zero, whatever mincore says. */
 #include "engine/replay_priv.h"
 
+#include "engine/shadow.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { PAGE = 4096, KEPT_MOST = (128 << 20) / PAGE };
 
-static void give_back(uint8_t *at, size_t len)
+static void give_back(uint8_t *at, size_t page, size_t n)
 {
-	if (len > 0)
-		madvise(at, len, MADV_DONTNEED);
+	if (n > 0)
+		shadow_give_back((uint64_t)at, page * PAGE, n * PAGE);
 }
 
 /* Which is the next that is in memory? n: none. */
@@ -40,32 +42,33 @@ static size_t next_present(const uint8_t *present, size_t i, size_t n)
 	return i;
 }
 
-void replay_zero(struct replay *r, uint8_t *at, size_t len)
+void replay_zero(struct replay *r, uint8_t *at)
 {
-	const size_t n = len / PAGE;
-	size_t done = 0, kept = 0; /* what lies before has been seen to */
+	const size_t n = WIRE_SHADOW_SIZE / PAGE;
+	size_t done = SHADOW_AGAIN / PAGE; /* all before has been seen to */
+	size_t kept = done;
 
-	if (r->present == NULL || len > MAP_LEN ||
-	    mincore(at, len, r->present) < 0) {
-		give_back(at, len);
+	if (r->present == NULL || mincore(at, n * PAGE, r->present) < 0) {
+		give_back(at, 0, n);
 		return;
 	}
+	give_back(at, 0, done);
 	while (kept++ < KEPT_MOST) {
 		size_t i = next_present(r->present, done, n);
 
-		give_back(at + done * PAGE, (i - done) * PAGE);
+		give_back(at, done, i - done);
 		done = i;
 		if (i == n)
 			break;
 		memset(at + i * PAGE, 0, PAGE);
 		done++;
 	}
-	give_back(at + done * PAGE, len - done * PAGE);
+	give_back(at, done, n - done);
 }
 
 int replay_keep_pages(struct replay *r)
 {
 	if (r->present == NULL)
-		r->present = malloc(MAP_LEN / PAGE);
+		r->present = malloc(WIRE_SHADOW_SIZE / PAGE);
 	return r->present != NULL ? 0 : -1;
 }

@@ -64,8 +64,8 @@ void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark);
 
 /* -- replay_pages.c -- */
 
-/* len: MAP_LEN at most. */
-void replay_zero(struct replay *r, uint8_t *at, size_t len);
+/* A shadow, or a map. */
+void replay_zero(struct replay *r, uint8_t *at);
 
 /* -- replay_code.c -- */
 

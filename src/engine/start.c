@@ -16,6 +16,7 @@ extern const uint8_t hark_image_end[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_leave[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_miss[] __attribute__((visibility("hidden")));
 extern const uint8_t engine_check[] __attribute__((visibility("hidden")));
+extern const uint8_t engine_locked[] __attribute__((visibility("hidden")));
 extern const uint8_t park_entry[] __attribute__((visibility("hidden")));
 extern const uint8_t park_waits[] __attribute__((visibility("hidden")));
 _Noreturn void engine_begin(struct vcpu *v);
@@ -80,6 +81,7 @@ void vcpu_prepare(struct vcpu *v, struct engine *e)
 	v->leave = (uint64_t)engine_leave;
 	v->miss = (uint64_t)engine_miss;
 	v->check = (uint64_t)engine_check;
+	v->locked = (uint64_t)engine_locked;
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 }
 
@@ -116,8 +118,9 @@ static int prepare(struct engine *e, struct wire_slot *slot)
 	e->flags = e->run->flags;
 	e->image_start = (uint64_t)hark_entry;
 	e->image_end = (uint64_t)hark_image_end;
-	memory_note(e->memory, slot->channel, e->channel->size);
-	memory_note(e->memory, e->image_start, e->image_end - e->image_start);
+	memory_note_file(e->memory, slot->channel, e->channel->size);
+	memory_note_file(e->memory, e->image_start,
+			 e->image_end - e->image_start);
 	if (cache_start(e) < 0 || space_start(e) < 0 ||
 	    !cache_region(e, slot->regs.rip, 0))
 		return ERR_NOMEM;

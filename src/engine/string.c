@@ -9,9 +9,12 @@
  *     same ones.
  * Y2  If memory cannot be read or written, the part has done nothing to the
  *     shadow. What it did to memory shows in the registers, and the CPU does
- *     the rest, in its own way: it faults. */
+ *     the rest, in its own way: it faults.
+ * Y3  What is compared with what lies 4 GiB away has one place in the shadow
+ *     for both: that is for the CPU, too. */
 #include "engine/string.h"
 
+#include "engine/shadow.h"
 #include "engine/tape.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
@@ -109,12 +112,31 @@ static int do_period(struct part *p)
 	return store(p, buf);
 }
 
+/* Of a part that lies across the shadow's end, bytes have two addresses, and
+ * memmove cannot see which of them overlap. */
+static int lies_across(const struct part *p, unsigned reg)
+{
+	uint64_t at = lowest(p, p->v->gpr[reg]) + WIRE_SHADOW_SKEW;
+
+	return shadow_wraps((uint32_t)at, p->n * p->size);
+}
+
+static int do_movs_across(struct part *p)
+{
+	uint8_t buf[WIRE_STRING_PART];
+
+	memcpy(buf, shadow(p->v, lowest(p, p->v->gpr[RSI])), p->n * p->size);
+	return store(p, buf);
+}
+
 static int do_movs(struct part *p)
 {
 	if (repeats_itself(p))
 		return do_period(p);
 	if (check(p, RSI, p->fs) < 0)
 		return -1;
+	if (lies_across(p, RSI) || lies_across(p, RDI))
+		return do_movs_across(p);
 	return store(p, shadow(p->v, lowest(p, p->v->gpr[RSI])));
 }
 
@@ -212,8 +234,22 @@ static uint64_t same_ones(const struct part *p)
 	return i / p->size;
 }
 
+/* Both sides have the same place in the shadow, but are not the same memory:
+ * it cannot hold both at once. */
+static int are_confused(const struct part *p)
+{
+	uint64_t by = p->v->gpr[RDI] - p->v->gpr[RSI];
+	uint64_t near = p->n * p->size + WIRE_GRANULE;
+
+	if (p->fs == 0 && (by < near || -by < near))
+		return 0;
+	return (uint32_t)by < near || (uint32_t)-by < near;
+}
+
 static int do_compare(struct part *p, int with_rsi)
 {
+	if (with_rsi && p->v->tape && are_confused(p))
+		return -1; /* Y3 */
 	if ((with_rsi && check(p, RSI, p->fs) < 0) || check(p, RDI, 0) < 0)
 		return -1;
 	if (with_rsi && p->step > 0 && p->x.prefixes & X86_P_F3)

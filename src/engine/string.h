@@ -6,7 +6,8 @@
 #include "engine/vcpu.h"
 
 /* The one at .pc, whose code this is: done, or a part of it, with .pc still
- * there. -1: the CPU shall do it (step_native), for it will fault. */
+ * there. -1: the CPU shall do it (step_native): it will fault, or the shadow
+ * has no room for both sides. */
 int string_do(struct vcpu *v, const uint8_t *code, unsigned have);
 
 #endif

@@ -16,6 +16,7 @@ enum call_kind {
 	CALL_EXEC,
 	CALL_EXIT,
 	CALL_EXIT_GROUP,
+	CALL_LIMIT,
 	CALL_MEMORY,
 	CALL_OPEN,
 	CALL_WRITE,
@@ -54,14 +55,17 @@ static const uint8_t kind_of[512] = {
     [59] = CALL_EXEC,	       /* execve */
     [60] = CALL_EXIT,	       /* exit */
     [67] = CALL_MEMORY,	       /* shmdt */
+    [97] = CALL_LIMIT,	       /* getrlimit */
     [101] = CALL_PTRACE,       /* ptrace */
     [127] = CALL_SIGPENDING,   /* rt_sigpending */
     [128] = CALL_SIGTIMEDWAIT, /* rt_sigtimedwait */
     [130] = CALL_WITH_MASK,    /* rt_sigsuspend */
     [131] = CALL_SIGALTSTACK,  /* sigaltstack */
     [135] = CALL_MEMORY,       /* personality */
+    [151] = CALL_MEMORY,       /* mlockall */
     [157] = CALL_PRCTL,	       /* prctl */
     [158] = CALL_ARCH_PRCTL,   /* arch_prctl */
+    [160] = CALL_LIMIT,	       /* setrlimit */
     [216] = CALL_MEMORY,       /* remap_file_pages */
     [231] = CALL_EXIT_GROUP,   /* exit_group */
     [257] = CALL_OPEN,	       /* openat */
@@ -69,6 +73,7 @@ static const uint8_t kind_of[512] = {
     [271] = CALL_WITH_MASK,    /* ppoll */
     [281] = CALL_WITH_MASK,    /* epoll_pwait */
     [296] = CALL_WRITE,	       /* pwritev */
+    [302] = CALL_LIMIT,	       /* prlimit64 */
     [317] = CALL_SECCOMP,      /* seccomp */
     [322] = CALL_EXEC,	       /* execveat */
     [328] = CALL_WRITE,	       /* pwritev2 */
@@ -153,6 +158,8 @@ static int64_t call_by_kind(struct vcpu *v, const struct call *c)
 						: call_plain(v, c);
 	case CALL_OPEN:
 		return call_open(v, c);
+	case CALL_LIMIT:
+		return call_limit(v, c);
 	case CALL_MEMORY:
 		return call_memory(v, c);
 	case CALL_ARCH_PRCTL:

@@ -31,6 +31,10 @@ void tape_forked(struct vcpu *v);
  * vcpu. 0: goes on at .resume. 1: the memory is gone; at .pc again. */
 int tape_miss(struct vcpu *v);
 
+/* The locked instruction at site vcpu.exit_arg has met somebody, perhaps:
+ * vcpu.seen is what its line said at vcpu.time. Goes on at .resume. */
+void tape_locked(struct vcpu *v);
+
 /* EXIT_RESULT, EXIT_STATE: the instruction at .pc was executed. .pc is then
  * behind it. */
 void tape_result(struct vcpu *v);

@@ -17,6 +17,7 @@
 
 #include "engine/memory.h"
 #include "engine/plan.h"
+#include "engine/shadow.h"
 #include "engine/sighand.h"
 #include "engine/signal_priv.h"
 #include "engine/tape.h"
@@ -45,18 +46,33 @@ _Noreturn void thread_leave(struct vcpu *v, struct vcpu **free,
 
 /* -- Slots ----------------------------------------------------------------- */
 
+static int has_shadows(const struct engine *e)
+{
+	return (e->flags & WIRE_RUN_RECORD) != 0;
+}
+
+/* From one slot to the next: with a shadow behind it if it is recorded, and
+ * its first pages again behind that (engine/shadow.h). */
+static uint64_t slot_stride(const struct engine *e)
+{
+	return has_shadows(e) ? SLOT_SIZE + WIRE_SHADOW_SIZE + SLOT_SIZE
+			      : SLOT_SIZE;
+}
+
 /* Aligned memory away from where the program's mappings go. */
 static int64_t map_slots(struct engine *e, uint64_t len)
 {
 	enum { TRIES = 64 };
-	const unsigned rw = SYS_PROT_READ | SYS_PROT_WRITE;
+	const unsigned prot =
+	    has_shadows(e) ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE;
 	int64_t at;
 
+	memory_allow(e->memory, len + SLOT_SIZE);
 	if (e->slot_hint == 0)
 		e->slot_hint = e->image_start - (1ull << 32);
 	for (int i = 0; i < TRIES && e->slot_hint > len; i++) {
 		e->slot_hint = (e->slot_hint - len) & ~(SLOT_SIZE - 1ull);
-		at = sys_map(e->slot_hint, len, rw,
+		at = sys_map(e->slot_hint, len, prot,
 			     SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
 		if (at == (int64_t)e->slot_hint) {
 			memory_note(e->memory, (uint64_t)at, len);
@@ -64,32 +80,31 @@ static int64_t map_slots(struct engine *e, uint64_t len)
 		}
 		e->slot_hint -= len << i / 8;
 	}
-	at = sys_map(0, len + SLOT_SIZE, rw, SYS_MAP_NORESERVE);
-	if (sys_failed(at))
+	at = sys_map(0, len + SLOT_SIZE, prot, SYS_MAP_NORESERVE);
+	if (sys_failed(at)) {
+		memory_allow(e->memory, 0);
 		return at;
+	}
 	memory_note(e->memory, (uint64_t)at, len + SLOT_SIZE);
 	return (int64_t)(((uint64_t)at + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1ull));
 }
 
-/* From one slot to the next: with a shadow behind it if it is recorded, and
- * something behind that, since operands may hang over. */
-static uint64_t slot_stride(const struct engine *e)
-{
-	return e->flags & WIRE_RUN_RECORD
-		   ? SLOT_SIZE + WIRE_SHADOW_SIZE + SLOT_SIZE
-		   : SLOT_SIZE;
-}
-
 /* A shadow is not inherited (a child's begins empty), not worth huge pages,
- * and not for core files. */
-static void prepare_shadow(uint64_t slot)
+ * and not for core files. Nor is it locked in memory, if the program has asked
+ * for that (do_mlockall): all of it would be there as soon as it could be
+ * written to. -1: there is no memory. */
+static int prepare_shadow(uint64_t slot, uint64_t len)
 {
 	static const uint8_t advice[] = {18, 15, 16};
-	uint64_t at = slot + SLOT_SIZE;
+	const unsigned rw = SYS_PROT_READ | SYS_PROT_WRITE;
 
+	sys_call3(SYS_NR_MUNLOCK, slot, len, 0);
+	if (sys_failed(sys_call3(SYS_NR_MPROTECT, slot, len, rw)))
+		return -1;
 	for (unsigned i = 0; i < sizeof advice; i++)
-		sys_call3(SYS_NR_MADVISE, at, WIRE_SHADOW_SIZE + SLOT_SIZE,
+		sys_call3(SYS_NR_MADVISE, slot + SLOT_SIZE, len - SLOT_SIZE,
 			  advice[i]);
+	return 0;
 }
 
 static void push_free(struct engine *e, struct vcpu *v)
@@ -110,13 +125,12 @@ static void more_slots(struct engine *e)
 
 	if (n > AT_ONCE)
 		n = AT_ONCE;
-	if (stride != SLOT_SIZE)
+	if (has_shadows(e))
 		n = 1;
 	at = map_slots(e, n * stride);
-	if (sys_failed(at))
+	if (sys_failed(at) ||
+	    (has_shadows(e) && prepare_shadow((uint64_t)at, stride) < 0))
 		return;
-	if (stride != SLOT_SIZE)
-		prepare_shadow((uint64_t)at);
 	for (uint64_t i = 0; i < n; i++) {
 		struct vcpu *v = (void *)((uint64_t)at + i * stride);
 
@@ -153,6 +167,10 @@ struct vcpu *thread_new(struct engine *e)
 	engine_unlock(&e->threads_lock);
 	if (!v)
 		return 0;
+	if (has_shadows(e) && shadow_join(vcpu_gs(v)) < 0) {
+		push_free(e, v);
+		return 0;
+	}
 	memset(v, 0, offsetof(struct vcpu, next));
 	memset((uint8_t *)v + behind, 0, sizeof *v - behind);
 	v->self = v;

@@ -60,7 +60,10 @@
 #define VCPU_AFTER  VCPU_GS_AT(408)
 #define VCPU_HOST   VCPU_GS_AT(416)
 #define VCPU_MAP    VCPU_GS_AT(424)
-#define VCPU_CELLS  VCPU_GS_AT(432)
+#define VCPU_LOCKED VCPU_GS_AT(432)
+#define VCPU_SEEN   VCPU_GS_AT(440)
+#define VCPU_TIME   VCPU_GS_AT(448)
+#define VCPU_CELLS  VCPU_GS_AT(456)
 
 #ifndef __ASSEMBLER__
 
@@ -149,6 +152,9 @@ struct vcpu {
 	uint64_t ticket;       /* that was drawn */
 	uint64_t after;	       /* what the line says if nobody else was there */
 	uint64_t host_fs, map; /* replay: what fs is outside, and inside */
+	uint64_t locked; /* engine_locked: a locked instruction met somebody */
+	uint64_t seen;	 /* what its line said then, */
+	uint64_t time;	 /* and, before that, the clock */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -189,7 +195,9 @@ struct vcpu {
 	uint32_t is_vfork;   /* a vfork's child: its parent frees the slot */
 	uint32_t forgets;    /* CLONE_CLEAR_SIGHAND: before it starts */
 	uint32_t is_process; /* the first thread of one */
-	struct vcpu *free;   /* thread.c: the next free slot */
+	uint32_t own_limits; /* limitcall.c: a bit each; */
+	uint64_t hard_limits[2]; /* the kernel's, while execve is called */
+	struct vcpu *free;	 /* thread.c: the next free slot */
 	/* join.c */
 	uint32_t restart; /* why the call at .pc is to be made again, or 0 */
 	uint32_t rseq_len, rseq_signature;
@@ -228,6 +236,9 @@ VCPU_AT(ticket, VCPU_TICKET);
 VCPU_AT(after, VCPU_AFTER);
 VCPU_AT(host_fs, VCPU_HOST);
 VCPU_AT(map, VCPU_MAP);
+VCPU_AT(locked, VCPU_LOCKED);
+VCPU_AT(seen, VCPU_SEEN);
+VCPU_AT(time, VCPU_TIME);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 

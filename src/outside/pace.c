@@ -5,6 +5,7 @@ enum {
 	WINDOW_NS = 100000000,
 	WINDOW_BYTES = 256 << 10, /* fewer tell nothing of what they cost */
 	WORTH = 110,		  /* percent: hardly more than the next one */
+	FAR = 2,		  /* times what it may cost */
 	FIRST = 2,
 	PATIENCE = 4, /* windows; twice as many every time */
 	PATIENCE_MOST = 128,
@@ -50,7 +51,8 @@ static void learn(struct pace *p, uint64_t cost)
 	unsigned i = p->at < p->last ? p->at : p->last;
 	uint64_t percent;
 
-	if (p->at == p->last || p->last_cost == 0 || easy == 0)
+	if ((p->at + 1 != p->last && p->at != p->last + 1) ||
+	    p->last_cost == 0 || easy == 0)
 		return;
 	percent = hard * 100 / easy;
 	p->factor[i] = percent < 80    ? 80
@@ -66,20 +68,31 @@ static uint64_t most_of(unsigned i, uint64_t bytes, int64_t passed_ns)
 	return (uint64_t)passed_ns / share * 1000 / bytes;
 }
 
-/* A step towards where it should be. */
+/* Level i costs too much, and the next easier one less. */
+static int is_dear(const struct pace *p, unsigned i, uint64_t cost,
+		   uint64_t most)
+{
+	return i + 1 < PACE_LEVELS && cost > most && p->factor[i] > WORTH;
+}
+
+/* A step towards where it should be; two if it is far away: a short program
+ * has said all before single steps lead anywhere. */
 static unsigned next_step(const struct pace *p, uint64_t cost, uint64_t bytes,
 			  int64_t passed_ns)
 {
 	unsigned i = p->at;
+	uint64_t most = most_of(i, bytes, passed_ns);
 
 	if (i > 0 && (cost * p->factor[i - 1] / 100 <=
 			  most_of(i - 1, bytes, passed_ns) ||
 		      p->factor[i - 1] <= WORTH))
 		return i - 1;
-	if (i + 1 < PACE_LEVELS && cost > most_of(i, bytes, passed_ns) &&
-	    p->factor[i] > WORTH)
-		return i + 1;
-	return i;
+	if (!is_dear(p, i, cost, most))
+		return i;
+	if (cost > FAR * most &&
+	    is_dear(p, i + 1, cost * 100 / p->factor[i], most))
+		return i + 2;
+	return i + 1;
 }
 
 /* Is it really as it is thought to be? */

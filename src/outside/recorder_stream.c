@@ -46,7 +46,7 @@ static unsigned least_of(unsigned type, int of_thread)
 		return of_thread ? 0 : 9;
 	default:
 		return of_thread && type >= WIRE_REC_GRANULE &&
-			       type <= WIRE_REC_END
+			       type <= WIRE_REC_LOCKED
 			   ? 2
 			   : 0;
 	}

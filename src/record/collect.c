@@ -11,6 +11,7 @@
 #include "record/collect_priv.h"
 
 #include "engine/cache.h"
+#include "engine/shadow.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 #include "x86/decode.h"
@@ -78,10 +79,7 @@ static __attribute__((noinline)) uint32_t get_xstate(const struct vcpu *v)
 /* All that the shadow holds is forgotten. */
 static void clear_shadow(const struct vcpu *v)
 {
-	enum { MADV_DONTNEED = 4, GUARD = 0x20000 };
-
-	sys_call3(SYS_NR_MADVISE, vcpu_gs(v), WIRE_SHADOW_SIZE + GUARD,
-		  MADV_DONTNEED);
+	shadow_give_back(vcpu_gs(v), 0, WIRE_SHADOW_SIZE);
 }
 
 /* CPU time of this thread. */
@@ -92,8 +90,27 @@ static uint64_t cpu_now_ns(void)
 	return put_clock_ns(CLOCK_THREAD_CPUTIME);
 }
 
-/* CPU time is looked at after so many counts, for it takes a system call. */
-enum { LOOK_EVERY = 1 << 17 };
+/* CPU time is looked at after so many counts, for it takes a system call. At
+ * each look the thread tells where it is: one that computes alone says nothing
+ * else, and what it did since then would be lost if it were killed. A count
+ * takes 3 ns, or a thousand: so many of them, that it is some milliseconds. */
+enum { LOOK_LEAST = 1 << 10, LOOK_FIRST = 1 << 14, LOOK_MOST = 1 << 17 };
+
+static void schedule_look(const struct vcpu *v, uint64_t now_ns)
+{
+	enum { SHORT_NS = 1000000, LONG_NS = 4000000 };
+	struct tape *t = v->tape;
+	uint64_t took = now_ns - t->look_cpu_ns;
+
+	if (t->look_every == 0)
+		t->look_every = LOOK_FIRST;
+	else if (took > LONG_NS && t->look_every > LOOK_LEAST)
+		t->look_every /= 2;
+	else if (took < SHORT_NS && t->look_every < LOOK_MOST)
+		t->look_every *= 2;
+	t->look_cpu_ns = now_ns;
+	t->look_count = vcpu_count(v) + t->look_every;
+}
 
 static void schedule_key(const struct vcpu *v)
 {
@@ -102,17 +119,25 @@ static void schedule_key(const struct vcpu *v)
 	t->is_first = t->key_cpu_ns == 0;
 	t->key_count = vcpu_count(v);
 	t->key_cpu_ns = cpu_now_ns();
-	t->look_count = t->key_count + LOOK_EVERY;
 	t->fills = 0;
+	schedule_look(v, t->key_cpu_ns);
+}
+
+/* --key-every; without it, never. */
+static uint64_t fixed_key(const struct vcpu *v)
+{
+	uint64_t every = v->engine->tapes->recording->key_every;
+
+	return every != 0 ? v->tape->key_count + every : UINT64_MAX;
 }
 
 static int64_t until_look(const struct vcpu *v)
 {
-	const struct tape *t = v->tape;
-	uint64_t every = v->engine->tapes->recording->key_every;
-	uint64_t at = every != 0 ? t->key_count + every : t->look_count;
+	uint64_t at = v->tape->look_count, fixed = fixed_key(v);
 	uint64_t count = vcpu_count(v);
 
+	if (fixed < at)
+		at = fixed;
 	return at > count ? (int64_t)(at - count) : 0;
 }
 
@@ -122,18 +147,15 @@ static int64_t until_look(const struct vcpu *v)
  * the time. What was filled before the first key was read for the first time,
  * and not all of it will be wanted again; how much that is can only be guessed.
  * Time, not counts: a thousand of those take 3 us, or 30. */
-static int key_is_due(const struct vcpu *v)
+static int key_is_due(const struct vcpu *v, uint64_t now_ns)
 {
 	enum { LEAST_NS = 100000000, FILL_NS = 5000, FIRST_FILL_NS = 2500 };
-	struct tape *t = v->tape;
+	const struct tape *t = v->tape;
 	uint64_t each = t->is_first ? FIRST_FILL_NS : FILL_NS;
 
-	if (until_look(v) > 0)
-		return 0;
-	if (v->engine->tapes->recording->key_every != 0)
-		return 1;
-	t->look_count = vcpu_count(v) + LOOK_EVERY;
-	return cpu_now_ns() - t->key_cpu_ns >= LEAST_NS + t->fills * each;
+	if (fixed_key(v) != UINT64_MAX)
+		return vcpu_count(v) >= fixed_key(v);
+	return now_ns - t->key_cpu_ns >= LEAST_NS + t->fills * each;
 }
 
 static void put_key(struct vcpu *v)
@@ -192,19 +214,28 @@ static void put_start(struct vcpu *v)
 
 /* -- Positions that come once ---------------------------------------------- */
 
-static void put_epoch(struct vcpu *v)
+static void put_epoch(const struct vcpu *v)
 {
 	struct tape *t = v->tape;
-	uint64_t epoch =
-	    __atomic_load_n(&v->engine->tapes->serial, __ATOMIC_ACQUIRE);
 	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_EPOCH, 0,
 				POSITION_MAX + VARINT_MAX);
 
-	v->epoch = epoch;
 	if (!at)
 		return;
 	at = put_position(t, at, vcpu_count(v), v->pc);
-	put_end(&t->pen, put_varint(at, epoch));
+	put_end(&t->pen, put_varint(at, v->epoch));
+}
+
+static int code_has_changed(const struct vcpu *v)
+{
+	return v->epoch <
+	       __atomic_load_n(&v->engine->tapes->changed, __ATOMIC_ACQUIRE);
+}
+
+static void see_changes(struct vcpu *v)
+{
+	v->epoch = __atomic_load_n(&v->engine->tapes->serial, __ATOMIC_ACQUIRE);
+	put_epoch(v);
 }
 
 static void put_state(struct vcpu *v, uint64_t count, uint64_t pc, unsigned why)
@@ -275,6 +306,33 @@ static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
 	put_end(&t->pen, put_bytes(at, bytes, len));
 }
 
+/* A granule is not what the thread last saw there, so somebody else was: when,
+ * and what is there now, from the first word that differs to the last. */
+static void put_seen(struct vcpu *v, uint64_t pc, uint32_t index,
+		     const uint64_t *now, const uint64_t *shadow)
+{
+	struct tape *t = v->tape;
+	uint64_t time = order_clock();
+	unsigned first = 0, end = 4;
+	uint8_t *at =
+	    put_begin(v->engine, &t->pen, WIRE_REC_BYTES, WIRE_BYTES_SEEN,
+		      POSITION_MAX + VARINT_MAX + 4 + WIRE_GRANULE);
+
+	if (!at)
+		return;
+	while (first < 3 && now[first] == shadow[first])
+		first++;
+	while (end > first + 1 && now[end - 1] == shadow[end - 1])
+		end--;
+	at = put_position(t, at, vcpu_count(v), pc);
+	at = put_varint(at, time - t->last_tsc);
+	t->last_tsc = time;
+	at = put_word(at, index - index % WIRE_GRANULE + 8 * first);
+	for (; first < end; first++, at += 8)
+		__builtin_memcpy(at, &now[first], 8);
+	put_end(&t->pen, at);
+}
+
 /* At most 8 bytes, out of a register. */
 static void put_value(struct vcpu *v, uint64_t pc, uint32_t index,
 		      uint64_t value, uint32_t len)
@@ -322,6 +380,20 @@ static void put_frame(struct vcpu *v)
 	put_memory(v, v->pc, v->gpr[4], RETURN + CONTEXT + INFO);
 }
 
+static void look(struct vcpu *v)
+{
+	uint64_t now_ns = cpu_now_ns();
+
+	if (key_is_due(v, now_ns)) {
+		put_key(v);
+		clear_shadow(v);
+		return;
+	}
+	schedule_look(v, now_ns);
+	if (!code_has_changed(v)) /* or that is told here, in a moment */
+		put_epoch(v);
+}
+
 void tape_ready(struct vcpu *v)
 {
 	struct tape *t = v->tape;
@@ -337,13 +409,10 @@ void tape_ready(struct vcpu *v)
 		if (why & WIRE_STATE_SIGNAL)
 			put_frame(v);
 	}
-	if (key_is_due(v)) {
-		put_key(v);
-		clear_shadow(v);
-	}
-	if (v->epoch <
-	    __atomic_load_n(&v->engine->tapes->changed, __ATOMIC_ACQUIRE))
-		put_epoch(v);
+	if (until_look(v) == 0)
+		look(v);
+	if (code_has_changed(v))
+		see_changes(v);
 	vcpu_set_budget(v, until_look(v));
 }
 
@@ -471,6 +540,18 @@ static int is_known(const uint64_t *words)
 	return (words[0] | words[1] | words[2] | words[3]) != 0;
 }
 
+static void put_change(struct vcpu *v, uint64_t pc, uint32_t index,
+		       const uint64_t *now, const uint64_t *shadow)
+{
+	int known = is_known(shadow);
+
+	v->tape->fills += !known;
+	if (known && v->engine->has_company)
+		put_seen(v, pc, index, now, shadow);
+	else
+		put_granule(v, pc, index, now);
+}
+
 /* Part of a granule, where the rest cannot be read. -1: nor can this. */
 static int refill_part(struct vcpu *v, uint64_t pc, uint64_t memory,
 		       uint32_t index, uint32_t len)
@@ -502,11 +583,7 @@ static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
 			here = (uint32_t)len;
 		if (guest_words(now, (const void *)(memory - before)) == 0) {
 			if (!same_words(now, shadow)) {
-				if (is_known(shadow))
-					order_seen(v, pc);
-				else
-					v->tape->fills++;
-				put_granule(v, pc, index, now);
+				put_change(v, pc, index, now, shadow);
 				__builtin_memcpy(shadow, now, sizeof now);
 			}
 		} else if (refill_part(v, pc, memory, index, here) < 0) {
@@ -542,39 +619,66 @@ static uint64_t address_at_site(const struct vcpu *v, const struct site *s)
 	return s->flags & SITE_ADDR32 ? (uint32_t)address : address;
 }
 
-/* The indices are in vcpu.gather, behind the mask. */
-static int gather(struct vcpu *v, const struct site *s)
+/* Elements so far apart may have granules at the same place of the shadow,
+ * which cannot hold both at once. */
+static int are_far_apart(const uint64_t *at, unsigned n)
 {
-	uint64_t base = address_at_site(v, s), fs = 0;
-	uint8_t code[X86_MAX_LEN];
-	const uint8_t *indices = (const uint8_t *)&v->gather[1];
-	unsigned have = sizeof code, wide, n;
-	struct x86_insn x;
+	enum { TWO = 2 * WIRE_GRANULE };
+	uint64_t low = UINT64_MAX, high = 0;
 
-	have -= (unsigned)guest_copy(code, (const void *)s->pc, have);
-	if (x86_decode(code, have, &x) != X86_OK)
-		return -1;
-	/* Opcodes 90 to 93: an odd one has indices of 8 bytes. */
-	wide = x.opcode & 1 ? 8 : 4;
-	n = 64 / (wide > x.row->mem_size ? wide : x.row->mem_size);
-	if (s->flags & SITE_FS)
-		fs = sys_fs_base();
 	for (unsigned i = 0; i < n; i++) {
+		low = at[i] < low ? at[i] : low;
+		high = at[i] > high ? at[i] : high;
+	}
+	return n > 1 && high - low > WIRE_SHADOW_SIZE - TWO;
+}
+
+/* Where the elements of a gather are that its mask wants: the mask and the
+ * indices are in vcpu.gather. */
+static unsigned gathered(const struct vcpu *v, const struct site *s,
+			 const struct x86_insn *x, uint64_t out[16])
+{
+	const uint8_t *indices = (const uint8_t *)&v->gather[1];
+	uint64_t base = address_at_site(v, s);
+	/* Opcodes 90 to 93: an odd one has indices of 8 bytes. */
+	unsigned wide = x->opcode & 1 ? 8 : 4, size = x->row->mem_size;
+	unsigned most = 64 / (wide > size ? wide : size), n = 0;
+
+	for (unsigned i = 0; i < most; i++) {
 		int64_t index = 0;
-		uint64_t at;
 
 		if (!(v->gather[0] >> i & 1))
 			continue;
 		memcpy(&index, indices + (size_t)i * wide, wide);
 		if (wide == 4)
 			index = (int32_t)index;
-		at = base + ((uint64_t)index << x.scale);
+		out[n] = base + ((uint64_t)index << x->scale);
 		if (s->flags & SITE_ADDR32)
-			at = (uint32_t)at;
-		if (refill(v, s->pc, at + fs, (uint32_t)(at + WIRE_SHADOW_SKEW),
+			out[n] = (uint32_t)out[n];
+		n++;
+	}
+	return n;
+}
+
+/* -1: for the CPU. */
+static int gather(struct vcpu *v, const struct site *s)
+{
+	uint64_t at[16], fs = s->flags & SITE_FS ? sys_fs_base() : 0;
+	uint8_t code[X86_MAX_LEN];
+	unsigned have = sizeof code, n;
+	struct x86_insn x;
+
+	have -= (unsigned)guest_copy(code, (const void *)s->pc, have);
+	if (x86_decode(code, have, &x) != X86_OK)
+		return -1;
+	n = gathered(v, s, &x, at);
+	if (are_far_apart(at, n))
+		return -1;
+	for (unsigned i = 0; i < n; i++)
+		if (refill(v, s->pc, at[i] + fs,
+			   (uint32_t)(at[i] + WIRE_SHADOW_SKEW),
 			   x.row->mem_size) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -607,25 +711,47 @@ static void store_value(uint8_t *to, uint64_t value, uint32_t len)
 		memcpy(to, &value, len);
 }
 
-int tape_miss(struct vcpu *v)
+static const struct site *site_of(struct vcpu *v)
 {
 	const struct site *s = cache_site(v->engine->cache, v->exit_arg);
-	uint64_t address = address_at_site(v, s);
-	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
 
 	v->resume = s->resume;
 	if (v->held && v->budget > 0)
 		vcpu_set_budget(v, 0);
+	return s;
+}
+
+void tape_locked(struct vcpu *v)
+{
+	const struct site *s = site_of(v);
+	struct found f = {0};
+
+	if (s->value != X86_NOREG) {
+		uint64_t address = address_at_site(v, s);
+
+		f = (struct found){.value = v->gpr[s->value],
+				   .index =
+				       (uint32_t)(address + WIRE_SHADOW_SKEW),
+				   .size = s->size};
+		store_value(shadow_at(v, address), f.value, f.size);
+	}
+	if (order_locked(v, s->pc, &f) == 0 && f.size != 0)
+		put_value(v, s->pc, f.index, f.value, f.size);
+}
+
+int tape_miss(struct vcpu *v)
+{
+	const struct site *s = site_of(v);
+	uint64_t address = address_at_site(v, s);
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+
 	if (s->value != X86_NOREG) {
 		uint64_t value = v->gpr[s->value];
 
 		put_value(v, s->pc, index, value, s->size);
 		store_value(shadow_at(v, address), value, s->size);
-	}
-	if (s->flags & SITE_ORDER)
-		order_drawn(v, s->pc);
-	if (s->value != X86_NOREG || s->flags & SITE_ORDER)
 		return 0;
+	}
 	if (s->flags & SITE_GATHER) {
 		if (gather(v, s) == 0)
 			return 0;

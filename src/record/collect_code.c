@@ -8,6 +8,7 @@
 #include "record/collect_priv.h"
 
 #include "engine/memory.h"
+#include "engine/shadow.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -397,6 +398,8 @@ void tape_forked(struct vcpu *v)
 	uint32_t parent = e->tapes->process;
 	uint32_t thread = v->tape->thread;
 
+	if (shadow_join(vcpu_gs(v)) < 0)
+		engine_die("no memory for a shadow");
 	put_process(e, parent);
 	order_forked(e);
 	tape_new_thread(v, 0, WIRE_START_FORK);

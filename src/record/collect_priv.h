@@ -35,11 +35,13 @@ struct tape {
 	uint64_t key_count;  /* when the last KEY was written */
 	uint64_t key_cpu_ns; /* likewise, in CPU time */
 	uint64_t look_count; /* when it is seen whether one is due */
+	uint64_t look_every, look_cpu_ns; /* counts; when it was seen last */
 	/* Granules since then of which nothing was known: not what somebody
 	 * else has changed, and not input that is told at once. */
 	uint64_t fills;
 	uint32_t is_first, pad; /* there was no KEY but the first one */
-	uint8_t info[128];	/* WIRE_STATE_SIGNAL */
+	struct wire_locked locked[WIRE_LOCKED_SLOTS];
+	uint8_t info[128]; /* WIRE_STATE_SIGNAL */
 	uint8_t xsave[TAPE_XSAVE] __attribute__((aligned(64)));
 	uint8_t xstate[TAPE_XSAVE];
 };
@@ -183,9 +185,17 @@ void order_kernel_told(struct vcpu *v, uint64_t pc);
 /* Likewise at the end: every signal is blocked, and the clock may be forbidden
  * to the program, so it has the time of the last one. */
 void order_end(struct vcpu *v);
-/* Memory is not what the thread last saw: somebody else was there. */
-void order_seen(struct vcpu *v, uint64_t pc);
 /* The ticket that emitted code drew, if somebody else was there. */
 void order_drawn(struct vcpu *v, uint64_t pc);
+/* What a locked instruction found in memory; size 0: what was foreseen. */
+struct found {
+	uint64_t value;
+	uint32_t index;
+	unsigned size;
+};
+/* Likewise with what it found. 0: nobody was there, and nothing is told. */
+int order_locked(struct vcpu *v, uint64_t pc, const struct found *f);
+/* Now, between what was done and what is done next. */
+uint64_t order_clock(void);
 
 #endif

@@ -316,11 +316,12 @@ static int check_kind(const struct recording *r, struct hark_err *err)
 					     strcmp(kind, "profile") == 0
 					 ? " (see it with hark show)"
 					 : "");
-	if (n != WIRE_RECORD_VERSION)
+	if (n < WIRE_RECORD_OLDEST || n > WIRE_RECORD_VERSION)
 		return err_set(err, HARK_EINPUT, 0,
 			       "%s: its records are of version %ld; this hark "
-			       "reads %d",
-			       r->name, n, WIRE_RECORD_VERSION);
+			       "reads %d to %d",
+			       r->name, n, WIRE_RECORD_OLDEST,
+			       WIRE_RECORD_VERSION);
 	return 0;
 }
 

@@ -479,7 +479,7 @@ int segment_apply(struct segment *s, const struct record_event *e,
 		return put_off(s, e, err);
 	if (segment_flush(s, err) < 0)
 		return -1;
-	if (e->type == WIRE_REC_EPOCH)
+	if (e->type == WIRE_REC_EPOCH && e->epoch != code_epoch(s->code))
 		approach(s, e);
 	stop = replay_run(s->cpu, e->count, e->pc);
 	if (*replay_count(s->cpu) != e->count ||

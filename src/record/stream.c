@@ -112,6 +112,7 @@ static const char *read_key(struct record_stream *s, struct cursor *c,
 			    struct record_event *e)
 {
 	take_into(c, &e->key, sizeof e->key);
+	memset(s->locked, 0, sizeof s->locked);
 	e->count = e->key.count;
 	e->pc = e->key.state.pc;
 	if (e->count < s->count)
@@ -132,17 +133,43 @@ static const char *read_granule(struct record_stream *s, struct cursor *c,
 	return wrong;
 }
 
+static void take_bytes(struct cursor *c, struct record_event *e)
+{
+	e->index = take_number(c, 4);
+	e->len = (uint32_t)left(c);
+	e->bytes = take(c, left(c));
+}
+
+/* That they were seen comes first, then the bytes themselves. */
+static void split_bytes(struct record_stream *s, struct record_event *e,
+			uint64_t ticks)
+{
+	s->held = WIRE_REC_BYTES;
+	s->held_len = e->len;
+	e->type = WIRE_REC_ORDER;
+	e->info = 0;
+	e->bytes = NULL;
+	e->len = 0;
+	e->order.line = WIRE_ORDER_SEEN;
+	e->order.ticket = e->order.overtaken = 0;
+	e->order.ticks = ticks;
+}
+
 static const char *read_bytes(struct record_stream *s, struct cursor *c,
 			      struct record_event *e)
 {
 	const char *wrong = take_position(s, c, e);
+	int seen = e->info & WIRE_BYTES_SEEN;
+	uint64_t ticks = seen ? take_varint(c) : 0;
 
-	e->index = take_number(c, 4);
-	e->len = (uint32_t)left(c);
-	e->bytes = take(c, left(c));
+	take_bytes(c, e);
 	if (wrong == NULL &&
 	    e->index + e->len > WIRE_SHADOW_SIZE + RECORD_SHADOW_TAIL)
 		return "its bytes are beyond the shadow";
+	if (wrong == NULL && (e->info & ~WIRE_BYTES_SEEN) != 0)
+		return "its kind is not known";
+	if (seen)
+		split_bytes(s, e, ticks);
 	return wrong;
 }
 
@@ -212,6 +239,60 @@ static const char *read_order(struct record_stream *s, struct cursor *c,
 	e->order.ticks = take_varint(c);
 	if (wrong == NULL && e->order.line > WIRE_ORDER_SEEN)
 		return "there is no such line";
+	return wrong;
+}
+
+/* What it found in memory, out of what was found there last. */
+static void take_found(struct record_stream *s, struct cursor *c,
+		       struct record_event *e, struct wire_locked *last)
+{
+	unsigned size = 1u << (e->info >> WIRE_LOCKED_SIZE & 3);
+
+	last->value = wire_locked_low(last->value + take_zigzag(c), size);
+	memcpy(s->value, &last->value, sizeof s->value);
+	s->held = WIRE_REC_ORDER;
+	e->type = WIRE_REC_BYTES;
+	e->index = last->index;
+	e->len = size;
+	e->bytes = s->value;
+}
+
+static void give_order(const struct record_stream *s, struct record_event *e)
+{
+	e->type = WIRE_REC_ORDER;
+	e->order.line = s->held_order.line;
+	e->order.ticket = s->held_order.ticket;
+	e->order.overtaken = s->held_order.overtaken;
+	e->order.ticks = s->held_order.ticks;
+}
+
+static const char *read_locked(struct record_stream *s, struct cursor *c,
+			       struct record_event *e)
+{
+	const char *wrong = take_position(s, c, e);
+	struct wire_locked *last = &s->locked[wire_locked_slot(e->pc)];
+	uint64_t overtaken = e->info >> WIRE_LOCKED_BEHIND;
+	int has_value = e->info & WIRE_LOCKED_VALUE;
+
+	if ((e->info & WIRE_LOCKED_SAME) == 0) {
+		uint64_t line = take_varint(c);
+
+		if (line > WIRE_ORDER_KERNEL)
+			return "there is no such line";
+		*last = (struct wire_locked){.line = (uint32_t)line};
+		if (has_value)
+			last->index = (uint32_t)take_number(c, 4);
+	}
+	last->ticket += take_varint(c);
+	if (overtaken == WIRE_LOCKED_MORE)
+		overtaken = take_varint(c);
+	s->held_order = (struct record_held_order){last->line, last->ticket,
+						   overtaken, take_varint(c)};
+	if (has_value)
+		take_found(s, c, e, last);
+	else
+		give_order(s, e);
+	e->info = 0;
 	return wrong;
 }
 
@@ -299,6 +380,7 @@ static const struct row {
     [WIRE_REC_EPOCH] = {"EPOCH", read_epoch, RECORD_OF_THREAD, 1},
     [WIRE_REC_ORDER] = {"ORDER", read_order, RECORD_OF_THREAD, 1},
     [WIRE_REC_END] = {"END", read_end, RECORD_OF_THREAD, 1},
+    [WIRE_REC_LOCKED] = {"LOCKED", read_locked, RECORD_OF_THREAD, 1},
     [WIRE_REC_PROCESS] = {"PROCESS", read_process, RECORD_OF_PROCESS, 0},
     [WIRE_REC_CODE] = {"CODE", read_code, RECORD_OF_PROCESS, 0},
     [WIRE_REC_MAP] = {"MAP", read_map, RECORD_OF_PROCESS, 0},
@@ -332,8 +414,13 @@ void record_stream_resume(struct record_stream *s,
 			  const uint8_t *bytes, size_t len, size_t offset)
 {
 	*s = *from;
-	s->at = bytes + (offset < len ? offset : len);
+	if (offset > len)
+		offset = len;
+	s->at = bytes + offset;
 	s->end = bytes + len;
+	if (s->held == WIRE_REC_BYTES &&
+	    offset < sizeof(uint32_t) + s->held_len)
+		s->broken = 1; /* they are no longer what they were */
 }
 
 /* May a record of this type follow the last one? */
@@ -380,6 +467,25 @@ static int refuse(struct record_stream *s, const char *name, const char *wrong,
 		       (unsigned long long)s->number, name, wrong);
 }
 
+/* The second event of a record. */
+static int give_held(struct record_stream *s, struct record_event *e)
+{
+	struct cursor c = {.end = s->at};
+
+	*e = (struct record_event){.type = (enum wire_record_type)s->held,
+				   .number = s->number++,
+				   .count = s->count,
+				   .pc = s->pc};
+	if (s->held == WIRE_REC_BYTES) {
+		c.at = s->at - s->held_len - sizeof(uint32_t);
+		take_bytes(&c, e);
+	} else {
+		give_order(s, e);
+	}
+	s->held = 0;
+	return 1;
+}
+
 int record_stream_next(struct record_stream *s, struct record_event *out,
 		       struct hark_err *err)
 {
@@ -388,6 +494,8 @@ int record_stream_next(struct record_stream *s, struct record_event *out,
 
 	if (s->broken)
 		return refuse(s, "?", "it follows a damaged one", err);
+	if (s->held != 0)
+		return give_held(s, out);
 	if (s->at == s->end)
 		return 0;
 	if ((size_t)(s->end - s->at) < sizeof head)

@@ -12,7 +12,11 @@
  * stream, holds exactly what its type says, and stands where it may stand:
  * a thread's stream begins with a KEY (before it, perhaps, a START), counts
  * never fall, and nothing follows an END. An event that is handed out can be
- * used without another look at its lengths. Hosted; no memory is taken. */
+ * used without another look at its lengths.
+ *
+ * Some records are two events: a LOCKED comes as BYTES and ORDER, BYTES that
+ * somebody else has changed as ORDER and BYTES. Nobody sees a LOCKED.
+ * Hosted; no memory is taken. */
 #ifndef RECORD_STREAM_H
 #define RECORD_STREAM_H
 
@@ -34,10 +38,11 @@ enum {
 struct record_event {
 	enum wire_record_type type;
 	uint8_t info;
-	uint64_t number;    /* of the record, from 0 */
+	uint64_t number;    /* of the event, from 0 */
 	uint64_t count, pc; /* where; for a KEY, too */
-	/* Bytes that come with it, borrowed from the stream: of the shadow
-	 * (GRANULE, BYTES), of code (CODE), a path (MAP; not terminated). */
+	/* Bytes that come with it, borrowed from the stream until its next
+	 * event: of the shadow (GRANULE, BYTES), of code (CODE), a path (MAP;
+	 * not terminated). */
 	const uint8_t *bytes;
 	uint32_t len;
 	uint32_t xstate_len;	/* 0: none */
@@ -83,6 +88,14 @@ struct record_stream {
 	uint64_t serial;	 /* of the last code */
 	int last;		 /* type of the last record; 0: none */
 	int broken;		 /* an error was told: nothing follows */
+	/* The other event of the last record: its type; 0: there is none. */
+	int held;
+	uint32_t held_len; /* of BYTES: they are the end of their record */
+	struct record_held_order {
+		uint64_t line, ticket, overtaken, ticks;
+	} held_order;
+	uint8_t value[8]; /* of a LOCKED */
+	struct wire_locked locked[WIRE_LOCKED_SLOTS];
 };
 
 void record_stream_init(struct record_stream *s, enum record_kind kind);

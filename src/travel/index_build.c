@@ -11,6 +11,7 @@
 #include "record/touched.h"
 #include "record/workers.h"
 #include "travel/events.h"
+#include "travel/marks.h"
 #include "travel/walker.h"
 
 #include <emmintrin.h>
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LINE = 64, N_PAGES = 1 << 20, SOME_PAGES = 256, RECENT = 256 };
+enum { LINE = MARKS_LINE, N_PAGES = 1 << 20, SOME_PAGES = 256, RECENT = 256 };
 
 /* Shared; what follows the head is results. */
 struct results {
@@ -69,17 +70,18 @@ static int has_marks(const __m128i *line)
 
 /* A bit for each word of a page that has a marked byte (`out` begins as
  * zeroes); is there any? */
-static int words_of(const uint8_t *map, uint32_t first, uint8_t *out)
+static int words_of(const struct builder *b, const uint8_t *map, uint32_t first,
+		    uint8_t *out)
 {
 	const __m128i none = _mm_setzero_si128();
 	int any = 0;
 
 	for (unsigned i = 0; i < INDEX_BITS; i++) {
-		const __m128i *line =
-		    (const __m128i *)(map + (uint32_t)(first + i * LINE));
+		const __m128i *line = (const __m128i *)marks_line(
+		    map, b->present, first + i * LINE);
 		unsigned bits = 0;
 
-		if (!has_marks(line))
+		if (line == NULL || !has_marks(line))
 			continue;
 		for (unsigned k = 0; k < LINE / 16; k++) {
 			__m128i marks = _mm_loadu_si128(line + k);
@@ -94,13 +96,6 @@ static int words_of(const uint8_t *map, uint32_t first, uint8_t *out)
 		any |= bits != 0;
 	}
 	return any;
-}
-
-/* What was marked at the very end of the map belongs to its beginning. */
-static void fold_end(uint8_t *map)
-{
-	for (unsigned i = 0; i < LINE; i++)
-		map[i] |= map[WIRE_SHADOW_SIZE + i];
 }
 
 static int is_present(const struct builder *b, uint32_t first)
@@ -165,9 +160,10 @@ static int take_pages(struct builder *b, const uint8_t *map,
 			return err_set(err, HARK_ENOMEM, ENOMEM,
 				       "out of memory");
 		if (is_present(b, at))
-			any |= words_of(map, at, p->bits[0]);
+			any |= words_of(b, map, at, p->bits[0]);
 		if (is_present(b, at + OBSERVE_STORED))
-			any |= words_of(map, at + OBSERVE_STORED, p->bits[1]);
+			any |=
+			    words_of(b, map, at + OBSERVE_STORED, p->bits[1]);
 		b->n_pages -= any == 0;
 	}
 	return 0;
@@ -287,11 +283,10 @@ static void note_record(void *ctx, const struct record_event *e)
 /* The head of what b->pages has. */
 static int gather(struct builder *b, struct hark_err *err)
 {
-	uint8_t *map = (uint8_t *)walker_touched(b->walker);
+	const uint8_t *map = walker_touched(b->walker);
 	struct index_head *h = &b->head;
 
 	b->n_pages = 0;
-	fold_end(map);
 	if (take_pages(b, map, err) < 0)
 		return -1;
 	h->n_data = (uint32_t)b->n_pages;

@@ -6,7 +6,8 @@
  * there says what it holds, unless it can have been written by others.
  *
  * M1  The shadow's index has 32 bits of the address: it is believed only if no
- *     other mapping of that moment has the same ones; otherwise alias.c knows.
+ *     other mapping of that moment has the same ones, and fs does not reach it
+ *     (M2); otherwise alias.c knows.
  * M2  What a thread reaches through fs lies at another index: the address less
  *     the base. Two that are known and differ are not known. So the index of an
  *     address where no memory can be (near 0, or the kernel's) is of others.
@@ -136,11 +137,23 @@ static const struct hark_mapping *mapping_at(const struct hark_timeline *t,
 		   : NULL;
 }
 
+/* Is the index that of what threads reach through fs (M2)? Nearly all of that
+ * is within a page; and what is a little further away from a multiple of 4 GiB
+ * is, without random addresses, the stack. */
+static int is_near_fs(uint64_t address)
+{
+	enum { REACH = 4096 };
+
+	return (uint32_t)address + REACH < 2u * REACH;
+}
+
 /* M1 */
 static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
 {
 	unsigned others = 0;
 
+	if (is_near_fs(address))
+		return 0;
 	for (unsigned i = 0; i < t->n_mappings; i++) {
 		const struct hark_mapping *m = &t->mappings[i];
 		uint32_t from = (uint32_t)m->start;

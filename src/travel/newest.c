@@ -1,84 +1,216 @@
 /* travel/newest.c - which thread knows best what is at an address.
  *
  * Several threads have touched it and do not agree. The one is right that did
- * so last, in the order of turns: by an instruction, which a scout looks for,
- * or because the log said what memory held, which the records tell without a
- * replay. */
+ * so last: by an instruction, which a scout looks for, or because the log said
+ * what memory held, which the records tell without a replay.
+ *
+ * Who was last? Records have times (KEY, CALL, ORDER), and so a touch lies in a
+ * span: not before the last time that its thread has told, nor behind the next
+ * one. Spans that do not meet are in order. Of two that do, a store is later
+ * than what the other thread was told of memory: had it been told afterwards,
+ * it would know what was stored. If both stored, or neither, or if the store
+ * may lie behind the moment, turns decide; they stand where they began, however
+ * long they are.
+ *
+ * For that reason others may have gone beyond the moment, too: their turn began
+ * before it, so they stand at its end. What such a lane touched last, behind
+ * the moment, says nothing of it. Then the selected thread's own view is what
+ * there is; nobody else's is believed, which may be older. */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
 
 enum { WORD = 8 };
 
-/* The turn in which the first n records of a segment last spoke of the index;
- * -1: they never did. */
-static int64_t fill_turn(struct hark_timeline *t, struct lane *l,
-			 unsigned segment, uint32_t index, uint64_t n,
-			 struct hark_err *err)
+/* When a lane touched a word. */
+struct touch {
+	int64_t turn; /* -1: it never did */
+	unsigned segment;
+	uint64_t count;
+	int is_told; /* by the log, what it is */
+	int is_selected;
+	/* By the time stamp counter, when its span is known: */
+	uint64_t from, to;
+};
+
+static const struct touch never = {.turn = -1, .to = UINT64_MAX};
+
+/* The last one of the first n records of a segment that speaks of the index. */
+static struct touch fill_touch(struct hark_timeline *t, struct lane *l,
+			       unsigned segment, uint32_t index, uint64_t n,
+			       struct hark_err *err)
 {
 	uint64_t turns = order_turns_before(t->order, segment);
 	const struct record_event *e;
+	struct touch found = never;
 	struct events events;
-	int64_t found = -1;
 
+	found.segment = segment;
 	if (events_open(&events, t->rec->r, segment, segment + 1, err) < 0)
-		return -1;
+		return found;
 	while (n-- > 0 && events_peek(&events, &e, err) > 0) {
 		turns += e->type == WIRE_REC_ORDER;
 		if ((e->type == WIRE_REC_GRANULE ||
 		     e->type == WIRE_REC_BYTES) &&
 		    (uint32_t)(index - (uint32_t)e->index) < e->len &&
-		    turns > 0 && turns <= l->n_turns)
-			found = l->turns[turns - 1];
+		    turns > 0 && turns <= l->n_turns) {
+			found.turn = l->turns[turns - 1];
+			found.count = e->count;
+			found.is_told = 1;
+		}
 		events_pass(&events);
 	}
 	events_close(&events);
 	return found;
 }
 
-/* The turn in which the lane last touched the word; -1: it never did. */
-static int64_t touch_turn(struct hark_timeline *t, struct lane *l,
-			  const struct walker_place *end, uint64_t word,
-			  struct hark_err *err)
+/* By an instruction, the last time. */
+static struct touch touched_last(struct hark_timeline *t, struct lane *l,
+				 const struct walker_place *end, uint64_t word,
+				 unsigned on, struct hark_err *err)
 {
-	const struct stop what = {.kind = HARK_STOP_WATCH,
-				  .address = word,
-				  .len = WORD,
-				  .on = HARK_ON_READ | HARK_ON_WRITE};
+	const struct stop what = {
+	    .kind = HARK_STOP_WATCH, .address = word, .len = WORD, .on = on};
 	const struct stretch range = {0, 0, end->count, end->step, 0};
+	struct touch touch = never;
 	struct hit hit = {0};
 	struct walker *w;
 
 	if (travel_scan_last(t, l, &range, &what, 1, &hit, err) <= 0)
-		return -1;
+		return never;
 	w = travel_scout(t, l, err);
 	if (w == NULL || walker_goto_pc(w, hit.count, hit.pc, err) < 0)
-		return -1;
-	return travel_turn_of(t, l, w);
+		return never;
+	touch.turn = travel_turn_of(t, l, w);
+	touch.segment = walker_segment(w);
+	touch.count = hit.count;
+	return touch;
 }
 
-static int64_t last_turn(struct hark_timeline *t, struct lane *l,
-			 struct walker *at, uint64_t word, struct hark_err *err)
+/* By the log, from segment `last` on and before: of that one it is known. */
+static struct touch told_last(struct hark_timeline *t, struct lane *l,
+			      struct touch last, uint64_t word,
+			      struct hark_err *err)
 {
 	uint32_t index = (uint32_t)(word + WIRE_SHADOW_SKEW);
-	struct walker_place end;
-	struct index *x;
-	int64_t touched, told = -1;
+	struct index *x = travel_index(t, last.segment - l->first, err);
+	unsigned i = last.segment;
 
+	while (last.turn < 0 && i > l->first) {
+		i--;
+		if (x == NULL || index_may(x, i, INDEX_READ, word, WORD))
+			last = fill_touch(t, l, i, index, UINT64_MAX, err);
+	}
+	return last;
+}
+
+static int is_behind(struct touch a, struct touch b)
+{
+	return a.turn >= 0 && (b.turn < 0 || a.segment > b.segment ||
+			       (a.segment == b.segment && a.count >= b.count));
+}
+
+/* -- Times -- */
+
+/* Between which times of its thread a touch lies. What it was told has the time
+ * of the record itself. */
+static int find_span(struct hark_timeline *t, const struct lane *l,
+		     struct touch *a, struct hark_err *err)
+{
+	unsigned end = a->segment + 2 < l->end ? a->segment + 2 : l->end;
+	const struct record_event *e;
+	struct events events;
+	uint64_t clock = 0;
+	int rc, n_keys = 0;
+
+	if (events_open(&events, t->rec->r, a->segment, end, err) < 0)
+		return -1;
+	while ((rc = events_peek(&events, &e, err)) > 0) {
+		int has_time = 1;
+
+		if (e->type == WIRE_REC_KEY) {
+			clock = e->key.tsc;
+			n_keys++;
+		} else if (e->type == WIRE_REC_CALL)
+			clock += e->call.ticks;
+		else if (e->type == WIRE_REC_ORDER)
+			clock += e->order.ticks;
+		else
+			has_time = 0;
+		if (has_time && (n_keys > 1 || e->count > a->count)) {
+			a->to = clock;
+			break;
+		}
+		if (has_time && (a->is_told || e->count < a->count))
+			a->from = clock;
+		events_pass(&events);
+	}
+	events_close(&events);
+	return rc < 0 ? -1 : 0;
+}
+
+/* The selected thread, now. */
+static struct touch now(const struct hark_timeline *t)
+{
+	const struct lane *l = &t->lanes[t->selected];
+	struct touch here = {0, l->first, t->here.count, 0, 1, 0, UINT64_MAX};
+
+	while (here.segment + 1 < l->end &&
+	       recording_segment(t->rec->r, here.segment + 1)->count <=
+		   here.count)
+		here.segment++;
+	return here;
+}
+
+/* -- Who was last -- */
+
+static struct touch last_touch(struct hark_timeline *t, struct lane *l,
+			       struct walker *at, uint64_t word,
+			       struct hark_err *err)
+{
+	uint32_t index = (uint32_t)(word + WIRE_SHADOW_SKEW);
+	struct touch touched, stored, told = never;
+	struct walker_place end;
+
+	told.segment = walker_segment(at);
 	if (l == &t->lanes[t->selected])
 		end = t->here;
 	else if (walker_place(at, &end, err) < 0)
-		return -1;
-	touched = touch_turn(t, l, &end, word, err);
+		return never;
+	touched =
+	    touched_last(t, l, &end, word, HARK_ON_READ | HARK_ON_WRITE, err);
 	/* In a window the walker is further on: then it is a guess too many. */
 	if (l != &t->lanes[t->selected] || t->in_window < 0)
-		told = fill_turn(t, l, walker_segment(at), index,
-				 walker_passed(at), err);
-	x = travel_index(t, walker_segment(at) - l->first, err);
-	for (unsigned s = walker_segment(at); told < 0 && s-- > l->first;)
-		if (x == NULL || index_may(x, s, INDEX_READ, word, WORD))
-			told = fill_turn(t, l, s, index, UINT64_MAX, err);
-	return touched > told ? touched : told;
+		told = fill_touch(t, l, told.segment, index, walker_passed(at),
+				  err);
+	told = told_last(t, l, told, word, err);
+	if (!is_behind(touched, told))
+		return told;
+	/* What it read is what it was told, but for its own stores. */
+	if (told.turn >= 0) {
+		stored = touched_last(t, l, &end, word, HARK_ON_WRITE, err);
+		touched.is_told = !is_behind(stored, told);
+	}
+	return touched;
+}
+
+/* May it lie behind the moment? */
+static int may_be_behind(struct touch a, struct touch here)
+{
+	return a.to > here.to && !a.is_selected;
+}
+
+static int is_later(struct touch a, struct touch b, struct touch here)
+{
+	if (a.turn < 0 || b.turn < 0)
+		return a.turn > b.turn;
+	if (a.from > b.to)
+		return 1;
+	if (b.from > a.to)
+		return 0;
+	if (a.is_told != b.is_told && !may_be_behind(a.is_told ? b : a, here))
+		return b.is_told;
+	return a.turn > b.turn;
 }
 
 int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
@@ -86,24 +218,37 @@ int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
 {
 	uint64_t word = address & ~(uint64_t)(WORD - 1);
 	struct newest *n = &t->newest[word / WORD % TRAVEL_NEWEST];
-	int64_t best = -1;
+	struct touch best = never, here = now(t);
+	int has_gone_on = 0;
 
 	if (n->is_set && n->word == word && n->selected == t->selected &&
 	    n->count == t->here.count && n->step == t->here.step)
 		return n->lane;
 	*n = (struct newest){word, t->here.count, t->here.step, t->selected, -1,
 			     1};
+	if (find_span(t, &t->lanes[t->selected], &here, err) < 0)
+		return -1;
 	for (unsigned i = 0; i < t->n_lanes; i++) {
-		int64_t turn = at[i] == NULL ? -1
-					     : last_turn(t, &t->lanes[i], at[i],
-							 word, err);
+		struct touch last;
 
-		if (err->code != HARK_OK)
+		if (at[i] == NULL)
+			continue;
+		last = last_touch(t, &t->lanes[i], at[i], word, err);
+		if (err->code != HARK_OK ||
+		    (last.turn >= 0 &&
+		     find_span(t, &t->lanes[i], &last, err) < 0))
 			return -1;
-		if (turn > best) {
-			best = turn;
+		last.is_selected = i == t->selected;
+		if (!last.is_selected && last.from > here.to) {
+			has_gone_on = 1;
+			continue;
+		}
+		if (is_later(last, best, here)) {
+			best = last;
 			n->lane = (int)i;
 		}
 	}
+	if (has_gone_on && n->lane != (int)t->selected)
+		n->lane = -1;
 	return n->lane;
 }

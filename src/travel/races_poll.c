@@ -4,12 +4,12 @@
  * the kernel is asked which of them are there at all. */
 #include "travel/races.h"
 
+#include "engine/shadow.h"
 #include "record/touched.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { PAGE = 4096, REACH = 1 << 16, MANY = 32 };
 
@@ -187,7 +187,8 @@ static int look_at_row(struct poll *p, const struct row *r, uint8_t *map,
 		if (!asks || p->present[p->spots[i].at / PAGE - first] & 1)
 			rc = look_at(map, &p->spots[i], each, ctx);
 	if (asks && memchr(p->present, 1, n) != NULL)
-		madvise(start, (size_t)n * PAGE, MADV_DONTNEED);
+		shadow_give_back((uint64_t)map, (uint64_t)first * PAGE,
+				 (uint64_t)n * PAGE);
 	return rc;
 }
 

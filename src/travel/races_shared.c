@@ -5,12 +5,12 @@
  * bits a byte are kept. */
 #include "travel/races.h"
 
+#include "engine/shadow.h"
 #include "record/touched.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { PAGE = 4096, N_PAGES = 1 << 20, WORDS = PAGE / 64, REACH = 1 << 16 };
 
@@ -99,7 +99,7 @@ static int take_page(struct shared *s, const uint8_t *map, uint32_t number,
 
 void shared_forget(const struct runner *x)
 {
-	madvise(runner_map(x), (size_t)N_PAGES * PAGE, MADV_DONTNEED);
+	shadow_give_back((uint64_t)runner_map(x), 0, WIRE_SHADOW_SIZE);
 }
 
 /* None of 64 pages is there. */

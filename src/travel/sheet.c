@@ -5,24 +5,20 @@
  * two pages, but a line's never. */
 #include "travel/sheet.h"
 
-#include "engine/observe.h"
-#include "record/touched.h"
+#include "travel/marks.h"
 #include "wire/record.h"
 
 #include <emmintrin.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
 	PAGE = 4096,
-	LINE = 64,
+	LINE = MARKS_LINE,
 	LINES = PAGE / LINE,
-	/* Behind the last is what loads reach beyond it. */
-	N_PAGES = (1 << 20) + 1,
+	N_PAGES = 1 << 20,
 };
-_Static_assert(OBSERVE_SKEW % LINE == 0, "a line's part of the map is whole");
 
 struct page {
 	uint32_t refs;
@@ -38,30 +34,37 @@ struct sheet {
 	size_t memory;
 };
 
-static const uint8_t *line_of(const uint8_t *map, uint32_t page, unsigned i)
+static uint32_t line_at(uint32_t page, unsigned i)
 {
-	return map + (uint32_t)(page * PAGE + i * LINE + OBSERVE_SKEW);
+	return page * PAGE + i * LINE + OBSERVE_SKEW;
 }
 
 /* -- Taking -- */
 
-/* present[i]: there is a page i of the shadow, or of its part of the map. */
-static uint32_t find_pages(const uint8_t *shadow, const uint8_t *map,
-			   uint8_t *present)
+/* Pages of the shadow, and of the map. */
+struct presence {
+	uint8_t shadow[N_PAGES], map[N_PAGES];
+};
+
+/* Is there a page of the shadow, or of its part of the map? */
+static int is_present(const struct presence *p, uint32_t page)
 {
-	uint8_t *of_map = present + N_PAGES;
+	uint32_t first = line_at(page, 0);
+
+	return (p->shadow[page] | p->map[first / PAGE] |
+		p->map[(uint32_t)(first + PAGE - 1) / PAGE]) &
+	       1;
+}
+
+static uint32_t find_pages(const uint8_t *shadow, const uint8_t *map,
+			   struct presence *p)
+{
 	uint32_t n = 0;
 
-	touched_pages(shadow, N_PAGES, present);
-	touched_pages(map, N_PAGES, of_map);
-	for (uint32_t i = 0; i < N_PAGES; i++) {
-		uint32_t first = i * PAGE + OBSERVE_SKEW;
-
-		present[i] = (present[i] | of_map[first / PAGE] |
-			      of_map[(uint32_t)(first + PAGE - 1) / PAGE]) &
-			     1;
-		n += present[i];
-	}
+	touched_pages(shadow, N_PAGES, p->shadow);
+	touched_pages(map, N_PAGES, p->map);
+	for (uint32_t i = 0; i < N_PAGES; i++)
+		n += (uint32_t)is_present(p, i);
 	return n;
 }
 
@@ -70,7 +73,7 @@ static uint64_t bits_of(const uint8_t *line)
 {
 	uint64_t bits = 0;
 
-	for (unsigned i = 0; i < LINE / 16; i++) {
+	for (unsigned i = 0; line != NULL && i < LINE / 16; i++) {
 		__m128i marks =
 		    _mm_loadu_si128((const __m128i *)(line + (size_t)16 * i));
 
@@ -80,14 +83,18 @@ static uint64_t bits_of(const uint8_t *line)
 }
 
 static void copy_page(const uint8_t *shadow, const uint8_t *map,
-		      uint32_t number, struct page *out)
+		      const struct presence *p, uint32_t number,
+		      struct page *out)
 {
 	out->refs = 1;
 	out->number = number;
-	memcpy(out->bytes, shadow + (size_t)number * PAGE, PAGE);
+	if (p->shadow[number] & 1)
+		memcpy(out->bytes, shadow + (size_t)number * PAGE, PAGE);
+	else
+		memset(out->bytes, 0, PAGE);
 	for (unsigned i = 0; i < LINES; i++)
 		out->known[i] =
-		    number < N_PAGES - 1 ? bits_of(line_of(map, number, i)) : 0;
+		    bits_of(marks_line(map, p->map, line_at(number, i)));
 }
 
 /* As pages are that nobody has seen. */
@@ -119,7 +126,7 @@ static struct page *page_of(const struct sheet *s, uint32_t *at,
 
 static int take_pages(struct sheet *s, const uint8_t *shadow,
 		      const uint8_t *map, const struct sheet *like,
-		      const uint8_t *present)
+		      const struct presence *present)
 {
 	struct page *own = NULL;
 	uint32_t at = 0;
@@ -127,13 +134,13 @@ static int take_pages(struct sheet *s, const uint8_t *shadow,
 	for (uint32_t i = 0; i < N_PAGES; i++) {
 		struct page *old;
 
-		if (!present[i])
+		if (!is_present(present, i))
 			continue;
 		if (own == NULL)
 			own = malloc(sizeof *own);
 		if (own == NULL)
 			return -1;
-		copy_page(shadow, map, i, own);
+		copy_page(shadow, map, present, i, own);
 		if (is_blank(own))
 			continue;
 		old = page_of(like, &at, i);
@@ -153,7 +160,7 @@ static int take_pages(struct sheet *s, const uint8_t *shadow,
 struct sheet *sheet_take(const uint8_t *shadow, const uint8_t *map,
 			 const struct sheet *like, struct hark_err *err)
 {
-	uint8_t *present = malloc(2 * (size_t)N_PAGES);
+	struct presence *present = malloc(sizeof *present);
 	struct sheet *s = calloc(1, sizeof *s);
 	int rc = -1;
 
@@ -223,7 +230,7 @@ void sheet_put(const struct sheet *s, uint8_t *shadow, uint8_t *map)
 		memcpy(shadow + (size_t)p->number * PAGE, p->bytes, PAGE);
 		for (unsigned i = 0; i < LINES; i++)
 			if (p->known[i] != 0)
-				put_marks((uint8_t *)line_of(map, p->number, i),
+				put_marks(map + line_at(p->number, i),
 					  p->known[i]);
 	}
 }

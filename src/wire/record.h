@@ -54,7 +54,9 @@
 #include <stdint.h>
 
 enum {
-	WIRE_RECORD_VERSION = 1,   /* of all that is said here */
+	WIRE_RECORD_VERSION = 2, /* of all that is said here */
+	/* Version 1 had no LOCKED, and no time in BYTES. */
+	WIRE_RECORD_OLDEST = 1,
 	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
 	WIRE_GRANULE = 32,
 	WIRE_STRING_PART = 8192, /* bytes, at most */
@@ -71,18 +73,22 @@ enum wire_record_type {
 	WIRE_REC_START = 1, /* struct wire_rec_start; a KEY follows */
 	WIRE_REC_KEY,	    /* struct wire_rec_key, xstate */
 	WIRE_REC_GRANULE,   /* position, index / 32: 4 bytes, 32 bytes */
-	WIRE_REC_BYTES,	    /* position, index: 4 bytes, the bytes */
+	WIRE_REC_BYTES,	    /* position, time since the last CALL, ORDER or
+			     * KEY: varint (if WIRE_BYTES_SEEN), index: 4
+			     * bytes, the bytes */
 	WIRE_REC_RESULT,    /* position, set of registers: 2 bytes, rflags: 8
 			     * bytes, each register: 8 bytes; info: length */
 	WIRE_REC_CALL,	    /* position, number: varint, answer: zigzag,
 			     * time since the last CALL, ORDER or KEY: varint */
 	WIRE_REC_STATE,	    /* position, struct wire_rec_state, siginfo (if
 			     * WIRE_STATE_SIGNAL), xstate; info: WIRE_STATE_ */
-	WIRE_REC_EPOCH,	    /* position, serial: varint */
+	WIRE_REC_EPOCH,	    /* position, serial: varint (as before: it was
+			     * there, no more) */
 	WIRE_REC_ORDER,	    /* position, line, ticket, overtaken, time since
 			     * the last CALL, ORDER or KEY: varints */
 	WIRE_REC_END,	    /* position, struct wire_rec_state, siginfo (if
 			     * WIRE_END_SIGNAL), xstate; info: WIRE_END_ */
+	WIRE_REC_LOCKED,    /* see struct wire_locked */
 	/* Of a process (the stream of thread 0): */
 	WIRE_REC_PROCESS = 16, /* struct wire_rec_process */
 	WIRE_REC_CODE,	       /* serial: varint, address: 8 bytes, the code */
@@ -162,6 +168,53 @@ _Static_assert(sizeof(struct wire_rec_key) == 208, "file layout");
  * initial state), then 512 bytes as fxsave stores them, then each component
  * above 1 of the mask in ascending order with the size that CPUID leaf 0xd
  * tells (recordings carry those: META keys xstate_N=offset,size). */
+
+enum {			    /* info of BYTES */
+       WIRE_BYTES_SEEN = 1, /* an ORDER of WIRE_ORDER_SEEN comes before */
+};
+
+/* LOCKED. A locked instruction has met another thread: an ORDER, and before it
+ * the BYTES that it has found in memory, if the shadow did not have them. It
+ * mostly is the same instruction on the same memory again, so what was told
+ * last is kept, in WIRE_LOCKED_SLOTS by the instruction's address (a KEY
+ *empties them), and the difference is told: position
+ *	line: varint			(unless WIRE_LOCKED_SAME)
+ *	index: 4 bytes			(likewise, if WIRE_LOCKED_VALUE)
+ *	ticket - the last: varint
+ *	overtaken: varint		(if info has WIRE_LOCKED_MORE there)
+ *	time: varint			(as in ORDER)
+ *	value - the last: zigzag	(if WIRE_LOCKED_VALUE)
+ * Where line and index are told, the last ticket and value are 0. Values have
+ * 1, 2, 4 or 8 bytes; so has their difference, which has a sign. */
+enum {			       /* info of LOCKED */
+       WIRE_LOCKED_SAME = 1,   /* line and index are those of the slot */
+       WIRE_LOCKED_VALUE = 2,  /* there are BYTES */
+       WIRE_LOCKED_SIZE = 2,   /* shift: log 2 of their length: 2 bits */
+       WIRE_LOCKED_BEHIND = 4, /* shift: overtaken, 4 bits; or: */
+       WIRE_LOCKED_MORE = 15,  /* it comes as a varint */
+       WIRE_LOCKED_SLOTS = 16,
+};
+struct wire_locked {
+	uint64_t ticket, value;
+	uint32_t line, index;
+};
+
+/* By its place in its page: that does not change from run to run. */
+static inline unsigned wire_locked_slot(uint64_t pc)
+{
+	return ((uint32_t)pc & 0xfff) * 0x9e3779b1u >> 28;
+}
+
+/* The lowest bytes of a value; and with their sign. */
+static inline uint64_t wire_locked_low(uint64_t value, unsigned size)
+{
+	return size < 8 ? value & ((1ull << 8 * size) - 1) : value;
+}
+
+static inline int64_t wire_locked_signed(uint64_t value, unsigned size)
+{
+	return (int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size);
+}
 
 struct wire_rec_process {
 	uint32_t process; /* numbered from 1 in its channel */

@@ -296,6 +296,7 @@ worked() { cut -d' ' -f14 "/proc/$server/stat"; }
 works() { [ "$(worked)" -ge $((before + 20)) ]; }
 ends=
 for _ in 1 2 3 4 5 6; do
+	rm where # of the one before
 	"$HARK" gdbserver one.hark >where 2>where.err &
 	server=$!
 	await test -s where

@@ -99,7 +99,12 @@ plan 85
 begin "$GUESTS/blocked" end
 "$GUESTS/blocked" 0.2 >native.out
 snapshot >before
-ok "18 busy and blocked threads are recorded" record sleep 0.5
+# settle: until hark is inside, and a moment more.
+settle() {
+	await inside $pid "$hark"
+	sleep 0.5
+}
+ok "18 busy and blocked threads are recorded" record settle
 like "... and it replays" "$(verified)" "$GOOD"
 like "... whole, all threads" "$("$HARK" info --json a.hark)" \
 	'"threads":18.*"complete":true,"lost":0'

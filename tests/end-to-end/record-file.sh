@@ -3,7 +3,7 @@
 # also: asan
 # hark record: its file, and that no trouble with it is the program's trouble.
 . "$(dirname "$0")/lib.sh"
-plan 107
+plan 112
 
 # json FILE KEY: one value of hark info.
 json() {
@@ -160,8 +160,10 @@ is "its output goes to standard error" "$(cat err.txt)" words
 like "the recording is whole" "$(verified piped.hark)" "$GOOD"
 is "info reads it from a pipe" \
 	"$("$HARK" info --json - < <(cat piped.hark) | grep -c '"complete":true')" 1
-{ hark record -o - sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done
-	echo done' 2>err.txt || echo "status $?" >>err.txt; } | head -c 3000 >/dev/null
+{ hark record -o - sh -c 'until [ -e left ]; do sleep 0.05; done
+	for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done
+	echo done' 2>err.txt || echo "status $?" >>err.txt; } |
+	{ head -c 3000 >/dev/null; exec <&-; touch left; }
 is "a reader that goes away stops the recording, not the program" \
 	"$(grep -c 'Broken pipe; recording ends here' err.txt):$(
 		tail -n 1 err.txt)" 1:done
@@ -175,6 +177,13 @@ is "a reader that goes away stops the recording, not the program" \
 is "a file that may not grow: the program's status" $? 4
 is "one line" "$(wc -l <err.txt):$(grep -c 'recording ends here' err.txt)" 1:1
 is "what there is can be read" "$(json small.hark complete)" False
+(
+	ulimit -Sf 60
+	hark record -q --force -o small.hark bash -c 'for i in {1..30000}; do :
+		done; exit 4'
+) 2>err.txt
+is "the line is heard with -q, too" \
+	"$?:$(wc -l <err.txt):$(grep -c 'recording ends here' err.txt)" 4:1:1
 if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk \
 	2>/dev/null; then
 	hark record -o disk/f.hark bash -c 'for i in {1..30000}; do :; done
@@ -202,13 +211,26 @@ for i in 1 2 3 4 5 6; do
 done 2>/dev/null
 is "programs that are killed: their recordings are whole, and replay" \
 	"$all" yes
+# Who computes alone has nothing to tell, and yet is known to its end, but for
+# 2^17 backward branches at most.
+gcc -std=gnu17 -O2 -g -D_GNU_SOURCE -o quiet \
+	"$ROOT/tests/end-to-end/record_quiet.c"
+for option in --ring=64M --key-every=10000000; do
+	{ "$HARK" record -q $option -o quiet$option.hark -- ./quiet 1000000; } \
+		2>/dev/null
+	like "$option, killed while it computes alone: it replays" \
+		"$(verified quiet$option.hark)" "$GOOD"
+	turns=$("$HARK" ask quiet$option.hark value turns)
+	ok "... almost to its end ($turns)" test "${turns//[!0-9]/}" -gt 868900
+done
 has_key() { [ "$(json "$1" key_frames 2>/dev/null || echo 0)" -gt 0 ]; }
 all=yes
 for i in 1 2 3 4 5 6; do
-	rm -f alive
+	rm -f up alive
 	"$HARK" record -q -o orphan$i.hark -- bash -c \
-		'for i in {1..60000}; do :; done; echo alive >alive' &
+		'echo up >up; for i in {1..60000}; do :; done; echo alive >alive' &
 	pid=$!
+	wait_for up up # or there would be no program to go on
 	sleep 0.$((i + 1))
 	[ $i -le 3 ] || await has_key orphan$i.hark
 	kill -9 $pid
@@ -245,7 +267,9 @@ ok "and small" test "$(json ring.hark thread_bytes)" -le 45000
 ok "but not empty" test "$(json ring.hark key_frames)" -gt 0
 like "and replays" "$(verified ring.hark)" "$GOOD"
 
-try hark record --key-every 1000000000 --ring 1K -o tiny.hark -- "$GUESTS/rec_key_frames"
+# One thread that logs much: what a second one logs may be small enough to stay.
+try hark record --key-every 1000000000 --ring 1K -o tiny.hark -- \
+	dd if=/dev/urandom of=/dev/null bs=64K count=10
 like "a ring that is too small says so" "$err" 'tiny\.hark: the ring had no room'
 hark record -q --ring 4M -o big.hark -- \
 	dd if=/dev/urandom of=/dev/null bs=64K count=2000 2>/dev/null
@@ -299,6 +323,7 @@ is "hark can be made to end" $? 0
 like "and says what that means" "$(cat err)" \
 	'hark: the recording was left unfinished$'
 unread 2>/dev/null
+rm err # it has the same words
 "$HARK" record -o - -- dd if=/dev/urandom of=/dev/null bs=64K count=1000 2>err |
 	(wait_for 'nobody reads' err && cat >late.hark)
 is "a reader who is late: that is said once" \

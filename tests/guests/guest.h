@@ -61,6 +61,22 @@ static inline int guest_end(void)
 	return 0;
 }
 
+/* A thread's first act; and to wait until so many have come to it. Of one that
+ * has not, libc still blocks all signals. */
+static int guest_begun;
+
+static inline void guest_begin(void)
+{
+	__atomic_fetch_add(&guest_begun, 1, __ATOMIC_RELEASE);
+}
+
+static inline void guest_await(int n)
+{
+	do
+		usleep(1000);
+	while (__atomic_load_n(&guest_begun, __ATOMIC_ACQUIRE) < n);
+}
+
 /* For what the processor or the kernel does not have at all. */
 static inline void guest_absent(const char *of)
 {

@@ -14,11 +14,11 @@ static const uint32_t interpreter[PACE_LEVELS] = {2610, 1810, 1770, 1780,
 						  1400, 1370, 1240};
 
 /* A program says so many bytes a second for that long; the level at its end. */
-static int run(struct pace *p, const uint32_t *costs, uint64_t rate,
-	       int64_t seconds, uint64_t waiting)
+static int run_ms(struct pace *p, const uint32_t *costs, uint64_t rate,
+		  int64_t ms, uint64_t waiting)
 {
 	int64_t step = (int64_t)(JOB * 1000000000ull / rate), now = p->since_ns;
-	int64_t end = now + seconds * 1000 * MS;
+	int64_t end = now + ms * MS;
 	unsigned number;
 
 	while (now < end) {
@@ -28,6 +28,12 @@ static int run(struct pace *p, const uint32_t *costs, uint64_t rate,
 			  now);
 	}
 	return pace_level(p, waiting, &number);
+}
+
+static int run(struct pace *p, const uint32_t *costs, uint64_t rate,
+	       int64_t seconds, uint64_t waiting)
+{
+	return run_ms(p, costs, rate, seconds * 1000, waiting);
 }
 
 static int level_of(const uint32_t *costs, uint64_t rate)
@@ -95,6 +101,19 @@ START_TEST(it_follows_a_program_that_changes)
 }
 END_TEST
 
+/* Where far too much is said, two levels at a time; else one. */
+START_TEST(a_short_program_is_followed_as_well)
+{
+	struct pace p;
+
+	pace_init(&p, 0);
+	ck_assert_int_eq(-3, run_ms(&p, database, 200 << 20, 110, 0));
+	ck_assert_int_eq(-10, run_ms(&p, database, 200 << 20, 110, 0));
+	pace_init(&p, 0);
+	ck_assert_int_eq(-1, run_ms(&p, database, 30 << 20, 140, 0));
+}
+END_TEST
+
 Suite *outside_pace_suite(void)
 {
 	Suite *s = suite_create("outside_pace");
@@ -106,6 +125,7 @@ Suite *outside_pace_suite(void)
 	tcase_add_test(t, it_begins_as_is_usual);
 	tcase_add_test(t, the_more_wait_the_easier_they_are_pressed);
 	tcase_add_test(t, it_follows_a_program_that_changes);
+	tcase_add_test(t, a_short_program_is_followed_as_well);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -126,11 +126,88 @@ static void put_absolute(struct record_encoder *to,
 		put(to, &e->start, sizeof e->start);
 	} else {
 		put(to, &e->key, sizeof e->key);
+		memset(to->locked, 0, sizeof to->locked);
 		put(to, e->xstate, e->xstate_len);
 	}
 }
 
 /* -- Records -- */
+
+static void finish(struct record_encoder *to, size_t begin,
+		   const struct record_event *e)
+{
+	size_t len = to->n - begin - sizeof(struct wire_rec);
+	uint16_t told = (uint16_t)len;
+
+	if (e->type != WIRE_REC_START && e->type < WIRE_REC_PROCESS) {
+		to->count = e->count;
+		to->pc = e->pc;
+	}
+	if (len > UINT16_MAX)
+		abort();
+	memcpy(to->at + begin + offsetof(struct wire_rec, len), &told,
+	       sizeof told);
+}
+
+void record_encode_seen(struct record_encoder *to, const struct record_event *e,
+			uint64_t ticks)
+{
+	struct wire_rec head = {.type = WIRE_REC_BYTES,
+				.info = WIRE_BYTES_SEEN};
+	size_t begin = to->n;
+
+	put(to, &head, sizeof head);
+	put_position(to, e);
+	put_varint(to, ticks);
+	put_of_thread(to, e);
+	finish(to, begin, e);
+}
+
+/* By the text of wire/record.h. */
+void record_encode_locked(struct record_encoder *to,
+			  const struct record_event *bytes,
+			  const struct record_event *order)
+{
+	struct wire_locked *last = &to->locked[wire_locked_slot(order->pc)];
+	unsigned n = bytes == NULL ? 0 : bytes->len, more = 64 - 8 * n;
+	uint64_t behind = order->order.overtaken, value = 0;
+	int same = last->line == order->order.line &&
+		   (n == 0 || last->index == bytes->index);
+	struct wire_rec head = {.type = WIRE_REC_LOCKED};
+	size_t begin = to->n;
+
+	head.info =
+	    (uint8_t)((same ? 1 : 0) | (behind < 15 ? behind : 15) << 4);
+	if (n != 0) {
+		memcpy(&value, bytes->bytes, n);
+		head.info |= (uint8_t)(2 | (n == 8   ? 3
+					    : n == 4 ? 2
+						     : n - 1)
+					       << 2);
+	}
+	put(to, &head, sizeof head);
+	put_position(to, order);
+	if (!same) {
+		*last = (struct wire_locked){
+		    .line = (uint32_t)order->order.line,
+		    .index = n == 0 ? 0 : (uint32_t)bytes->index};
+		put_varint(to, last->line);
+		if (n != 0)
+			put_number(to, last->index, 4);
+	}
+	put_varint(to, order->order.ticket - last->ticket);
+	last->ticket = order->order.ticket;
+	if (behind >= 15)
+		put_varint(to, behind);
+	put_varint(to, order->order.ticks);
+	if (n != 0) {
+		put_zigzag(
+		    to, (uint64_t)((int64_t)((value - last->value) << more) >>
+				   more));
+		last->value = value;
+	}
+	finish(to, begin, order);
+}
 
 void record_encode(struct record_encoder *to, const struct record_event *e)
 {
@@ -146,14 +223,7 @@ void record_encode(struct record_encoder *to, const struct record_event *e)
 		put_position(to, e);
 		put_of_thread(to, e);
 	}
-	if (e->type != WIRE_REC_START && e->type < WIRE_REC_PROCESS) {
-		to->count = e->count;
-		to->pc = e->pc;
-	}
-	if (to->n - begin - sizeof head > UINT16_MAX)
-		abort();
-	head.len = (uint16_t)(to->n - begin - sizeof head);
-	memcpy(to->at + begin, &head, sizeof head);
+	finish(to, begin, e);
 }
 
 void record_encoder_fini(struct record_encoder *to)

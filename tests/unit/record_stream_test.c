@@ -489,6 +489,190 @@ START_TEST(mutated_streams_do_no_harm)
 }
 END_TEST
 
+/* -- Records that are two events -- */
+
+enum { PAIRS = 400 };
+
+static void random_order(struct record_event *e)
+{
+	static const uint64_t pcs[] = {0x401000, 0x401002, 0x7f0000123456};
+
+	e->type = WIRE_REC_ORDER;
+	e->pc = (random64() & 3) != 0 ? pcs[random64() % 3] : random64();
+	e->order.line =
+	    (random64() & 3) != 0 ? 17 : random64() % (WIRE_ORDER_KERNEL + 1);
+	e->order.ticket = random_number();
+	e->order.overtaken =
+	    (random64() & 1) != 0 ? random64() & 15 : random_number();
+	e->order.ticks = random_number();
+}
+
+static void random_value(struct record_event *e, uint64_t near)
+{
+	static uint8_t values[PAIRS][8];
+	static unsigned n;
+	uint64_t value = (random64() & 1) != 0 ? near : random64();
+
+	e->type = WIRE_REC_BYTES;
+	e->index = (random64() & 3) != 0 ? 0x5840 : random64() >> 32;
+	e->len = 1u << (random64() & 3);
+	memcpy(values[n % PAIRS], &value, sizeof value);
+	e->bytes = values[n++ % PAIRS];
+}
+
+/* A KEY now and then; else what comes as one record of two events, or one. */
+static unsigned random_pairs(struct record_event said[2 * PAIRS + 1],
+			     struct record_encoder *to)
+{
+	uint64_t count = 5;
+	unsigned n = 0;
+
+	memset(said, 0, (2 * PAIRS + 1) * sizeof *said);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		struct record_event *e = &said[n];
+		unsigned what = i == 0 ? 0 : 1 + (unsigned)(random64() % 8);
+
+		e[0].count = e[1].count = count += random64() % 100;
+		if (what < 2) {
+			e->type = WIRE_REC_KEY;
+			random_key(e);
+			e->xstate = xstate;
+			e->xstate_len = sizeof xstate;
+			record_encode(to, e);
+			n++;
+		} else if (what < 4) {
+			e[0].type = WIRE_REC_ORDER;
+			e[0].order.line = WIRE_ORDER_SEEN;
+			e[0].order.ticks = random_number();
+			random_value(&e[1], 0);
+			e[1].len = (uint32_t)(random64() % 9);
+			e[0].pc = e[1].pc = random64();
+			record_encode_seen(to, &e[1], e[0].order.ticks);
+			n += 2;
+		} else if (what < 5) {
+			random_order(e);
+			memset(&e[1], 0, sizeof e[1]);
+			record_encode_locked(to, NULL, e);
+			n++;
+		} else {
+			random_value(&e[0], count);
+			random_order(&e[1]);
+			e[0].pc = e[1].pc;
+			record_encode_locked(to, &e[0], &e[1]);
+			n += 2;
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		said[i].number = i;
+	return n;
+}
+
+START_TEST(one_record_may_be_two_events)
+{
+	static struct record_event said[2 * PAIRS + 1];
+	struct record_encoder to = {0};
+	struct record_stream s;
+	struct record_event e;
+	struct hark_err err = {0};
+
+	for (int round = 0; round < 100; round++) {
+		unsigned n;
+
+		to.n = 0;
+		n = random_pairs(said, &to);
+		record_stream_init(&s, RECORD_OF_THREAD);
+		record_stream_feed(&s, to.at, to.n);
+		for (unsigned i = 0; i < n; i++) {
+			ck_assert_msg(record_stream_next(&s, &e, &err) == 1,
+				      "%s", err.text);
+			same_event(&said[i], &e);
+		}
+		ck_assert_int_eq(record_stream_next(&s, &e, &err), 0);
+		to.count = to.pc = 0;
+	}
+	record_encoder_fini(&to);
+}
+END_TEST
+
+/* From between the two events of a record, too, and from other memory. */
+START_TEST(a_stream_goes_on_from_any_event)
+{
+	static struct record_event said[2 * PAIRS + 1];
+	struct record_encoder to = {0};
+	unsigned n = random_pairs(said, &to);
+	uint8_t *other = malloc(to.n);
+	struct record_stream s, t;
+	struct record_event e;
+	struct hark_err err = {0};
+
+	memcpy(other, to.at, to.n);
+	record_stream_init(&s, RECORD_OF_THREAD);
+	record_stream_feed(&s, to.at, to.n);
+	for (unsigned i = 0; i < n; i++) {
+		record_stream_resume(&t, &s, other, to.n,
+				     (size_t)(s.at - to.at));
+		for (unsigned k = i; k < n && k < i + 4; k++) {
+			ck_assert_int_eq(record_stream_next(&t, &e, &err), 1);
+			same_event(&said[k], &e);
+		}
+		ck_assert_int_eq(record_stream_next(&s, &e, &err), 1);
+		/* What has become shorter has no bytes to give. */
+		record_stream_resume(&t, &s, other, 3, (size_t)(s.at - to.at));
+		if (s.held == WIRE_REC_BYTES)
+			ck_assert_int_eq(record_stream_next(&t, &e, &err), -1);
+	}
+	free(other);
+	record_encoder_fini(&to);
+}
+END_TEST
+
+START_TEST(locked_records_that_cannot_be_are_refused)
+{
+	struct record_event key = {.type = WIRE_REC_KEY,
+				   .xstate = xstate,
+				   .xstate_len = sizeof xstate};
+	struct record_event order = {.type = WIRE_REC_ORDER};
+	struct record_encoder to = {0};
+	size_t begin;
+
+	record_encode(&to, &key);
+	begin = to.n;
+	order.order.line = WIRE_ORDER_KERNEL;
+	record_encode_locked(&to, NULL, &order);
+	ck_assert_int_eq(refused(RECORD_OF_THREAD, to.at, to.n, ""), -1);
+	to.at[begin + 1] |= WIRE_LOCKED_VALUE; /* which is not there */
+	ck_assert_int_eq(refused(RECORD_OF_THREAD, to.at, to.n, "too short"),
+			 1);
+	to.at[begin + 1] = 0;
+	ck_assert_int_eq(refused(RECORD_OF_THREAD, to.at, to.n, ""), -1);
+	to.at[begin + 1] = WIRE_LOCKED_SAME;
+	ck_assert_int_eq(refused(RECORD_OF_THREAD, to.at, to.n, "too long"), 1);
+	to.n = begin;
+	order.order.line = WIRE_ORDER_SEEN;
+	record_encode_locked(&to, NULL, &order);
+	ck_assert_int_eq(refused(RECORD_OF_THREAD, to.at, to.n, "no such line"),
+			 1);
+	record_encoder_fini(&to);
+}
+END_TEST
+
+START_TEST(mutated_pairs_do_no_harm)
+{
+	static struct record_event said[2 * PAIRS + 1];
+	struct record_encoder to = {0};
+
+	for (int round = 0; round < 300; round++) {
+		to.n = 0;
+		to.count = to.pc = 0;
+		random_pairs(said, &to);
+		for (uint64_t i = random64() % 8; i < 8; i++)
+			to.at[random64() % to.n] = (uint8_t)random64();
+		refused(RECORD_OF_THREAD, to.at, to.n, "");
+	}
+	record_encoder_fini(&to);
+}
+END_TEST
+
 Suite *record_stream_suite(void)
 {
 	Suite *suite = suite_create("record_stream");
@@ -503,6 +687,10 @@ Suite *record_stream_suite(void)
 	tcase_add_test(tc, a_varint_has_ten_bytes_and_64_bits);
 	tcase_add_test(tc, cut_streams_are_refused);
 	tcase_add_test(tc, mutated_streams_do_no_harm);
+	tcase_add_test(tc, one_record_may_be_two_events);
+	tcase_add_test(tc, a_stream_goes_on_from_any_event);
+	tcase_add_test(tc, locked_records_that_cannot_be_are_refused);
+	tcase_add_test(tc, mutated_pairs_do_no_harm);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
