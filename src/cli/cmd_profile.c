@@ -167,6 +167,7 @@ static int see(struct job *job, const struct session_sample *s,
 
 	if (s->kept > 0)
 		return 0;
+	name[0] = '\0';
 	if (find_seen(job, s->pid, s->tid) == NULL) {
 		if (job->n_seen == job->seen_room) {
 			size_t room = 2 * job->seen_room + 16;
@@ -182,7 +183,8 @@ static int see(struct job *job, const struct session_sample *s,
 		job->seen[job->n_seen++] = (struct seen){s->pid, s->tid};
 		job->n_threads++;
 	}
-	read_name(s->pid, s->tid, name);
+	if (!s->is_strange)
+		read_name(s->pid, s->tid, name);
 	return name[0] == '\0'
 		   ? 0
 		   : profile_thread(job->writer, s->pid, s->tid, name, err);
@@ -392,6 +394,23 @@ static void count_lost(struct job *job, const struct collect_account *a,
 			profile_lost(job->writer, lost[i].why, lost[i].n);
 }
 
+/* Programs that others have executed: too fast, or out of hark's sight. */
+static void note_missed(struct job *job, const struct session *s)
+{
+	uint32_t n = session_missed(s);
+	struct hark_err ignored;
+	char text[128];
+
+	if (n == 0)
+		return;
+	fmt_text(text, sizeof text,
+		 "%u program%s executed without being sampled: hark was not in "
+		 "sight (another pid namespace), or too slow",
+		 n, n == 1 ? " was" : "s were");
+	say_error("%s", text);
+	profile_note(job->writer, text, &ignored);
+}
+
 /* Until all is said; *status is the program's, or -1. */
 static int run_session(struct job *job, struct session *s, int *status,
 		       struct hark_err *err)
@@ -414,6 +433,7 @@ static int run_session(struct job *job, struct session *s, int *status,
 	session_sampled(s, &account, &clock);
 	session_waited(s, &waits);
 	count_lost(job, &account, &waits);
+	note_missed(job, s);
 	end.is_checked = args_flag(job->args, "check");
 	end.checked = clock.checked;
 	end.differing = clock.differing;

@@ -25,6 +25,20 @@ static bool hark_lives(const struct collect_plan *plan)
 	return sys_call3(NR_KILL, r->hark, 0, 0) != NO_SUCH;
 }
 
+/* Of what is not seen from another pid namespace nothing is known. */
+static bool hark_is_dead(const struct collect_plan *plan)
+{
+	enum { NR_STAT = 4, INODE = 1, WORDS = 18 };
+	const struct collect_removal *r =
+	    collect_at(plan, __atomic_load_n(&plan->removal, __ATOMIC_ACQUIRE));
+	uint64_t stat[WORDS] = {0};
+
+	return !hark_lives(plan) &&
+	       sys_call3(NR_STAT, (uint64_t)(uintptr_t) "/proc/self/ns/pid",
+			 (uint64_t)(uintptr_t)stat, 0) == 0 &&
+	       stat[INODE] == r->space;
+}
+
 /* From one value to another, as soon as that can be; false: too late. */
 static bool change(const struct collect_plan *plan, uint32_t *word,
 		   uint32_t from, uint32_t to)
@@ -47,7 +61,7 @@ static void ring(struct collect_board *b)
 		  1);
 }
 
-void native_announce(void)
+bool native_announce(void)
 {
 	const struct collect_plan *plan = native_plan();
 	uint32_t pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0), is;
@@ -55,10 +69,10 @@ void native_announce(void)
 
 	if (!(plan->flags & COLLECT_EXECS) ||
 	    (!(plan->flags & COLLECT_FOLLOWS) && pid != plan->pid))
-		return;
+		return true;
 	if (!change(plan, &b->exec, COLLECT_NO_EXEC, COLLECT_EXEC_TAKEN)) {
 		__atomic_fetch_add(&b->exec_missed, 1, __ATOMIC_RELAXED);
-		return;
+		return hark_is_dead(plan);
 	}
 	b->exec_pid = pid;
 	b->exec_tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
@@ -66,9 +80,10 @@ void native_announce(void)
 	ring(b);
 	/* hark makes it free again when all is over. */
 	if (change(plan, &b->exec, COLLECT_EXEC_HEARD, COLLECT_EXEC_ON))
-		return;
+		return true;
 	__atomic_fetch_add(&b->exec_missed, 1, __ATOMIC_RELAXED);
 	is = COLLECT_EXEC_ASKED;
 	__atomic_compare_exchange_n(&b->exec, &is, COLLECT_NO_EXEC, 0,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return hark_is_dead(plan);
 }

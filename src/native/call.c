@@ -347,6 +347,9 @@ uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 	int64_t answer = 0;
 	uint64_t how;
 
+	/* Before anything is asked of the kernel: it may be too late. */
+	if (native_is_filter(frame->gpr))
+		return 0;
 	settle(frame);
 	/* Where any call may be made: a filter may forbid what is asked below.
 	 */

@@ -9,7 +9,7 @@
  * C2  A thread writes its own area only, but for associative arrays, globals
  *     and speculations, which have locks of their own that are held for a
  *     bounded time. While it is in a probe no signal handler of the program
- *     runs in it (native).
+ *     runs in it (src/native).
  * C3  What was recorded is there for hark even if the thread is killed.
  *
  * Freestanding, and hosted too. */
@@ -52,9 +52,9 @@ uint64_t collect_key(const struct collect_plan *plan, uint64_t fs);
 
 /* -- What the collector needs of others -- */
 
-/* native, or a test: copies; false where memory is not there. */
+/* src/native, or a test: copies; false where memory is not there. */
 bool native_read(const void *from, void *out, uint32_t len);
-/* native: this execution has fired already; that is used up. */
+/* src/native: this execution has fired already; that is used up. */
 bool native_fired(struct collect_area *area, const struct probe_frame *frame);
 /* native/stack.h gives stacks. */
 

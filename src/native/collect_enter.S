@@ -6,7 +6,7 @@
  * threads keep the address of their thread block at its start, as the ABI of
  * x86-64 asks for, it is read instead; collect_thread.c finds out whether all
  * of them do. Should one have no memory there all the same, the handler of
- * SIGSEGV (native) sends it from collect_hit_self to
+ * SIGSEGV (src/native) sends it from collect_hit_self to
  * collect_hit_by_base; rdx and rcx must be as they were.
  *
  * A thread that is not in the table blocks its signals first: whoever holds

@@ -68,6 +68,17 @@ struct native_blocks {
 	struct native_entered entered[NATIVE_ENTERED];
 };
 
+/* Of the first thread's stack: calm.c. */
+struct native_calm {
+	uint64_t look;	   /* the last one */
+	uint64_t from, to; /* what the next one is about; .to 0: nothing */
+	uint64_t known;	   /* the last one was about pages from here on; or 0 */
+	uint64_t written;  /* pages of them */
+	uint32_t rest;	   /* samples without one */
+	uint32_t is_over;  /* both atomic */
+	uint32_t is_asking;
+};
+
 enum {
 	NATIVE_SPARE = 8,
 	NATIVE_APART = 64,
@@ -106,6 +117,7 @@ struct native_home {
 	uint64_t n_armed;
 	struct native_armed armed[NATIVE_ARMED];
 	uint64_t scratch[16];
+	struct native_calm calm;
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
 _Static_assert(offsetof(struct probe_frame, how) == NATIVE_FRAME_HOW, "asm");
@@ -212,6 +224,8 @@ struct native_state {
 /* A clock of hark's, not a signal of the program's? */
 bool native_is_tick(const struct sig_info *info);
 /* The thread was caught there; nobody knows where. */
+/* Do ticks have to wait until the handler has ended that this frame is for? */
+bool native_ticks_wait(const struct sig_frame *frame);
 void native_tick(const struct sig_frame *frame, const struct native_state *s);
 void native_tick_in_image(const struct sig_frame *frame);
 /* Afterwards. */
@@ -223,6 +237,23 @@ void native_sample(struct collect_area *area, const struct native_state *s);
 /* A fault of a sample's, or something that must not wait: the thread goes on
  * at its end. */
 bool native_ends_sample(struct sig_frame *frame);
+
+/* -- calm.c -- */
+
+struct unwind_calm;
+/* Before a sample, at that sp: which pages of the stack were not written since
+ * the last look? False: nobody knows. */
+bool native_look(const struct collect_area *area, uint64_t sp,
+		 struct unwind_calm *out);
+/* They are there: else a fault ends the sample, as it would if they were
+ * compared. */
+void native_touch(const struct unwind_calm *c);
+/* What came of it; calm: NULL if there was none. */
+void native_looked(const struct collect_area *area,
+		   const struct unwind_calm *calm,
+		   const struct unwind_sample *got);
+/* A system call that may forbid others? Then nothing is asked any more. */
+bool native_is_filter(const uint64_t gpr[16]);
 
 /* -- profile.c -- */
 
@@ -250,7 +281,8 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer);
 
 /* -- announce.c -- */
 
-void native_announce(void);
+/* false: hark should have come along and has not, and may be alive. */
+bool native_announce(void);
 
 /* Is this memory of the program's there? Of each of len bytes. */
 bool native_readable(uint64_t at, uint64_t len);

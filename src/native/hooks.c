@@ -18,6 +18,8 @@ bool native_hooks(uint64_t number)
 	case NR_CLONE3:
 	case NR_EXECVE:
 	case NR_EXECVEAT:
+	case NR_PRCTL:
+	case NR_SECCOMP:
 		return true;
 	default:
 		return false;

@@ -4,7 +4,8 @@
  * starts, and sigreturn takes them away again. Of signals of ours this is only
  * believed; and sigreturn is not seen. So what was blocked before is put on a
  * small stack with the address of the signal frame, and comes back when the
- * thread is next seen (a hooked call, a signal) and has left that frame.
+ * thread is next seen (a hooked call, a signal, a tick) and has left that
+ * frame.
  *
  * M1  A frame is left when rsp is above it, or elsewhere: not on the alternate
  *     stack that it is on, or too far away for one stack.

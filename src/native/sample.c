@@ -32,6 +32,8 @@ struct walk {
 	const struct frame_cpu *cpu;
 	bool asks; /* the kernel for the time: the processor does not tell */
 	uint64_t time_ns, began;
+	bool has_looked;
+	struct unwind_calm calm;
 	struct unwind_sample out;
 };
 
@@ -61,12 +63,16 @@ static struct unwind_space space_of(const struct collect_plan *plan,
 static void walk(void *ctx)
 {
 	struct walk *w = ctx;
-	const struct unwind_space space = space_of(w->plan, w->index);
+	struct unwind_space space = space_of(w->plan, w->index);
 
 	native_set_mask(SIG_ALL & ~(SIG_BIT(SIG_SEGV) | SIG_BIT(SIG_BUS)));
 	if (!w->asks) {
 		w->began = collect_stopwatch(w->area);
 		w->time_ns = collect_time(&w->plan->clock);
+	}
+	if (w->has_looked) {
+		native_touch(&w->calm);
+		space.calm = &w->calm;
 	}
 	unwind_sample(&space, w->maps, w->cpu, &w->out);
 	native_set_mask(SIG_ALL);
@@ -121,10 +127,12 @@ static enum collect_fate sample(struct collect_area *area,
 
 	w.index = index_of(w.plan, area);
 	w.maps = collect_maps(area);
+	w.has_looked = native_look(area, cpu->reg[FRAME_RSP], &w.calm);
 	if (!guarded(t, &w)) {
 		collect_forget_sample(area);
 		return FATE_FAULTED;
 	}
+	native_looked(area, w.has_looked ? &w.calm : NULL, &w.out);
 	fate = collect_put_sample(area, w.time_ns, &w.out, check(t, &w));
 	if (!w.asks)
 		collect_took(area, collect_stopwatch(area) - w.began);

@@ -288,6 +288,19 @@ static void told_by_trampoline(const struct caught *c, struct native_state *s)
 		trampoline_native(t, offset, s->gpr, &s->flags, &s->pc);
 }
 
+/* A handler that blocked what is held may have ended, without a word to hark
+ * (mask.c): that is noticed at the next tick at the latest. */
+static void settle_held(uint64_t rsp)
+{
+	struct native_thread *t = native_find();
+
+	if (!t || t->held == 0 || t->n_entered == 0 || t->counted ||
+	    native_is_guest())
+		return;
+	native_settle(t, rsp);
+	native_send_held(t);
+}
+
 static void take_tick(const struct caught *c)
 {
 	const struct collect_plan *plan = native_plan();
@@ -309,6 +322,7 @@ static void take_tick(const struct caught *c)
 		told_by_trampoline(c, &s);
 	}
 	native_tick(c->frame, &s);
+	settle_held(s.gpr[X86_RSP]);
 }
 
 static enum where find_out(struct caught *c)
@@ -476,7 +490,10 @@ static struct native_go enter(struct caught *c, const struct collect_action *a)
 	note_entered(c, mask & ~c->frame->uc.mask);
 	if (a->flags & ACT_RESTORER)
 		c->frame->pretcode = a->restorer;
-	return (struct native_go){a->handler, mask & ~native_home()->ours};
+	mask &= ~native_home()->ours;
+	if (native_ticks_wait(c->frame))
+		mask |= SIG_BIT(SIG_TRAP);
+	return (struct native_go){a->handler, mask};
 }
 
 /* What a handler has blocked that has ended meanwhile is sent again. */

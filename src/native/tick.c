@@ -12,6 +12,11 @@
  *	in a hooked call	as the hook's frame has it
  *	in C of the image else	not to be told: counted as recursed
  *
+ * Where the program's handler is about to run on an alternate stack that has
+ * no room for a tick's frame, too, the kernel would end the program. So ticks
+ * wait there: SIGTRAP is really blocked until the handler returns. (If one of
+ * hark's own instructions trapped there, the program would end either way.)
+ *
  * It is for a sample (sample.c), or for the script's profile-N
  * (profile.c). */
 #include "inside/sys.h"
@@ -44,13 +49,22 @@ static uint64_t frame_size(const struct sig_frame *frame)
 	return fp + len - (uint64_t)frame;
 }
 
-static bool has_room(const struct sig_frame *frame)
+/* Below a frame, for another one and so many bytes more. */
+static bool has_room(const struct sig_frame *frame, uint64_t needed)
 {
 	const struct sig_stack *s = &frame->uc.stack;
 	uint64_t at = (uint64_t)frame;
 
 	return at - s->sp >= s->size ||
-	       at - s->sp >= NEEDED + frame_size(frame);
+	       at - s->sp >= needed + frame_size(frame);
+}
+
+bool native_ticks_wait(const struct sig_frame *frame)
+{
+	enum { HANDLER = 4096, RED_ZONE = 128, OURS = 1024 };
+
+	return native_plan()->flags & COLLECT_TICKS &&
+	       !has_room(frame, HANDLER + RED_ZONE + OURS);
 }
 
 /* -- What became of it -- */
@@ -81,7 +95,7 @@ static void count_nobody(void)
 static void take(const struct sig_frame *frame, struct collect_area *area,
 		 const struct native_state *s)
 {
-	if (area->busy || !has_room(frame) || native_is_guest()) {
+	if (area->busy || !has_room(frame, NEEDED) || native_is_guest()) {
 		count_recursed(area);
 		return;
 	}

@@ -146,6 +146,18 @@ static void set_actions(const struct collect_home *home, uint64_t set,
 	}
 }
 
+/* The event ends when the call is past its point of no return; a tick before
+ * that comes when the new program begins, and would kill it. hark keeps it
+ * away; where hark has not come along, only this does, and the new program has
+ * SIGTRAP ignored. */
+static void spare(bool from_tick)
+{
+	static const struct collect_action ignore = {.handler = SIG_IS_IGNORED};
+
+	if (from_tick)
+		native_set_action(SIG_TRAP, &ignore, 0);
+}
+
 /* Ignored and blocked signals are inherited, held ones go on pending. If it
  * fails they come back, here. */
 uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
@@ -154,9 +166,9 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 	struct native_thread *t = native_make();
 	uint64_t set = ignored(home), args[6], old;
 	uint64_t blocked = native_own_blocked(t);
+	bool alone = !native_announce() && native_plan()->flags & COLLECT_TICKS;
 
-	native_announce();
-	if (set == 0 && blocked == 0)
+	if (set == 0 && blocked == 0 && !alone)
 		return 0;
 	old = native_set_mask(SIG_ALL) & ~home->known.ours;
 	if (t && t->counted) {
@@ -164,6 +176,7 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 		return 0;
 	}
 	set_actions(&home->known, set, true);
+	spare(alone);
 	for (unsigned i = 0; t && i < NATIVE_HELD; i++)
 		if (t->held & SIG_BIT(t->held_info[i].signo))
 			native_send(&t->held_info[i]);
@@ -172,7 +185,7 @@ uint64_t native_exec(struct probe_frame *frame, int64_t *answer)
 	native_set_mask(old | blocked);
 	get_args(frame, args);
 	*answer = make((int64_t)frame->gpr[X86_RAX], args);
-	set_actions(&home->known, set, false);
+	set_actions(&home->known, alone ? set | SIG_BIT(SIG_TRAP) : set, false);
 	if (!t || !t->masked)
 		native_set_mask(old);
 	return 1;

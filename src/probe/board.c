@@ -158,20 +158,51 @@ uint64_t board_hooked(const struct board *b, uint32_t pid, uint32_t tid)
 	return 0;
 }
 
+void board_free(struct board *b, uint32_t area, uint32_t owner)
+{
+	if (__atomic_compare_exchange_n(&board_area_at(b, area)->owner, &owner,
+					owner & ~3U, false, __ATOMIC_RELEASE,
+					__ATOMIC_RELAXED))
+		__atomic_fetch_add(&b->base->ended, 1, __ATOMIC_RELAXED);
+}
+
 void board_gone(struct board *b, uint32_t pid)
 {
 	for (uint32_t i = 0; i + 1 < board_areas(b); i++) {
-		struct collect_area *area = board_area_at(b, i);
+		const struct collect_area *area = board_area_at(b, i);
 		uint32_t owner =
 		    __atomic_load_n(&area->owner, __ATOMIC_ACQUIRE);
 
 		if ((owner & 3) != 0 &&
-		    __atomic_load_n(&area->pid, __ATOMIC_RELAXED) == pid &&
-		    __atomic_compare_exchange_n(
-			&area->owner, &owner, owner & ~3U, false,
-			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			__atomic_fetch_add(&b->base->ended, 1,
-					   __ATOMIC_RELAXED);
+		    __atomic_load_n(&area->pid, __ATOMIC_RELAXED) == pid)
+			board_free(b, i, owner);
+	}
+}
+
+uint32_t board_most(const struct board *b)
+{
+	return b->plan.geometry.max_threads;
+}
+
+uint32_t board_high(const struct board *b)
+{
+	return board_areas(b) - 1;
+}
+
+/* One that is about to be taken does not say by whom yet. */
+void board_each_taken(const struct board *b,
+		      void (*visit)(void *ctx, uint32_t area, uint32_t owner,
+				    uint32_t pid),
+		      void *ctx)
+{
+	for (uint32_t i = 0, n = board_high(b); i < n; i++) {
+		const struct collect_area *area = board_area_at(b, i);
+		uint32_t owner =
+		    __atomic_load_n(&area->owner, __ATOMIC_ACQUIRE);
+
+		if ((owner & 3) == 1)
+			visit(ctx, i, owner,
+			      __atomic_load_n(&area->pid, __ATOMIC_RELAXED));
 	}
 }
 

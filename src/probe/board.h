@@ -42,6 +42,16 @@ void board_leave(struct board *b);
 uint64_t board_hooked(const struct board *b, uint32_t pid, uint32_t tid);
 /* A process has ended, as the target numbers them: its areas are free. */
 void board_gone(struct board *b, uint32_t pid);
+/* How many areas there are, and how many of them have been used so far. */
+uint32_t board_most(const struct board *b);
+uint32_t board_high(const struct board *b);
+/* Those that threads have: whose, and of which process, as it numbers itself.
+ * board_free: that owner has ended. */
+void board_each_taken(const struct board *b,
+		      void (*visit)(void *ctx, uint32_t area, uint32_t owner,
+				    uint32_t pid),
+		      void *ctx);
+void board_free(struct board *b, uint32_t area, uint32_t owner);
 
 /* Is a thread about to execute another program, and waits for hark? Its ids, as
  * the target numbers them. */

@@ -116,6 +116,7 @@ void insert_close(struct insertion *i);
 uint32_t insert_next(const struct insertion *i);
 /* As hark has them mapped. */
 const struct collect_plan *insert_shared_plan(const struct insertion *i);
+struct collect_plan *insert_own_plan(struct insertion *i);
 void *insert_board(const struct insertion *i);
 /* The site of probe i of the listing, or behind it of later ones; UINT32_MAX:
  * it could not be probed. */

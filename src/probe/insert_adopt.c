@@ -12,7 +12,6 @@
 #include "outside/refuse.h"
 #include "outside/tracee.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -200,17 +199,19 @@ static void leave_one(pid_t pid)
 		insert_adopt(pid, &ignored);
 }
 
+static int leave_younger(void *ctx, pid_t pid)
+{
+	const uint64_t *mine = ctx;
+
+	if (pid != getpid() && proc_began(pid) >= *mine)
+		leave_one(pid);
+	return 0;
+}
+
+/* Whoever has a copy of what hark put somewhere began after hark did. */
 void insert_leave_children(void)
 {
-	DIR *all = opendir("/proc");
-	const struct dirent *e;
+	uint64_t mine = proc_began(getpid());
 
-	while (all != NULL && (e = readdir(all)) != NULL) {
-		long pid = strtol(e->d_name, NULL, 10);
-
-		if (pid > 0 && pid != getpid())
-			leave_one((pid_t)pid);
-	}
-	if (all != NULL)
-		closedir(all);
+	proc_each(leave_younger, &mine);
 }

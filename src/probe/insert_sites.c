@@ -382,15 +382,18 @@ static bool wants_stacks(const struct probe_program *p)
 	return false;
 }
 
-static int put_table(void *ctx, const void *bytes, size_t len, uint64_t *offset,
-		     struct hark_err *err)
+static void *take_room(void *ctx, size_t len, uint64_t *offset,
+		       struct hark_err *err)
 {
-	return insert_put(ctx, bytes, len, offset, err);
+	struct insertion *i = ctx;
+
+	return insert_reserve(i, len, offset, err) < 0 ? NULL
+						       : i->plan.base + *offset;
 }
 
 int insert_make_tables(struct insertion *i, struct hark_err *err)
 {
-	const struct stack_store store = {put_table, i};
+	const struct stack_store store = {take_room, i};
 
 	if (!(insert_shared_plan(i)->flags & COLLECT_SAMPLES) &&
 	    !wants_stacks(i->want->program))

@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEEP_ROW = 32 }; /* samples: they stay deep */
+
 /* Of an area: whose samples they were, and parts of one that is not whole
  * yet. */
 struct partial {
-	uint32_t owner; /* 0: nobody's */
-	pid_t pid, tid;
+	uint32_t owner;		      /* 0: nobody's */
+	pid_t pid, tid;		      /* as hark numbers them, if it can */
+	bool is_strange;	      /* or else as the process does */
 	struct session_frame *frames; /* owned; from .kept on */
 	size_t room;
 	uint32_t kept, depth, n;
@@ -83,17 +86,10 @@ uint64_t sampling_differing(const struct sampling *s)
 
 /* -- What is mapped -- */
 
+/* Or its number is that of somebody else. */
 static bool can_ask(const struct sampling *s, pid_t pid)
 {
-	return s->inner == 0 || pid == s->known[0].pid;
-}
-
-/* As hark numbers it, if it can. */
-static uint32_t id_of(const struct sampling *s, uint32_t id)
-{
-	return s->inner != 0 && id == (uint32_t)s->inner
-		   ? (uint32_t)s->known[0].pid
-		   : id;
+	return pid == s->first.pid || proc_began(pid) >= s->first.began;
 }
 
 struct known *sampling_known(const struct sampling *s, pid_t pid)
@@ -117,7 +113,9 @@ static struct known *know(struct sampling *s, pid_t pid, struct hark_err *err)
 	}
 	s->known = k;
 	k += s->n_known++;
-	*k = (struct known){.pid = pid, .began = proc_began(pid)};
+	*k = (struct known){.pid = pid,
+			    .began = proc_began(pid),
+			    .is_inside = !proc_same_ids(pid)};
 	return k;
 }
 
@@ -148,21 +146,26 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 	if (k == NULL)
 		return -1;
 	if (is_new) {
-		if (k == s->known)
-			s->inner = proc_same_ids(pid)
-				       ? 0
-				       : (pid_t)proc_inner_id(pid, pid);
 		keep_first(s, pid);
 		k->began = proc_began(pid);
+		if (s->first.pid == 0)
+			s->first = (struct told_first){pid, k->began, 0};
 	}
 	if (!is_new && k->modules != NULL) {
 		if (modules_refresh(k->modules, &changed, err) < 0)
 			return -1;
+		changed = changed && modules_count(k->modules) > 0;
 		k->has_found |= changed;
 		return changed ? tell_maps(s, pid, k->modules, err) : 0;
 	}
 	if (modules_of_pid(s->image, pid, &modules, err) < 0)
 		return -1;
+	/* One that is ending has nothing mapped any more: what it had, its
+	 * samples still need. */
+	if (!is_new && modules_count(modules) == 0) {
+		modules_free(modules);
+		return 0;
+	}
 	modules_free(k->modules);
 	k->modules = modules;
 	k->is_other = false;
@@ -198,7 +201,7 @@ static void look(struct sampling *s, int64_t now_ns)
 	struct hark_err ignored;
 	pid_t pid = s->strange;
 
-	if (pid == 0 || now_ns - s->looked_ns < SELDOM_NS)
+	if (pid == 0 || !can_ask(s, pid) || now_ns - s->looked_ns < SELDOM_NS)
 		return;
 	s->strange = 0;
 	s->looked_ns = now_ns;
@@ -447,6 +450,21 @@ struct modules *sampling_found(struct sampling *s, pid_t pid)
 	return k->modules;
 }
 
+static void note_depth(struct sampling *s, const struct session_sample *in)
+{
+	if (s->n_known == 0 || in->pid != s->known[0].pid || in->tid != in->pid)
+		return;
+	if (in->kept < COLLECT_DEEP || in->kept < in->n)
+		s->n_deep = 0;
+	else if (s->n_deep < DEEP_ROW)
+		s->n_deep++;
+}
+
+bool sampling_is_deep(const struct sampling *s)
+{
+	return s->n_deep == DEEP_ROW;
+}
+
 static int hand_out(struct sampling *s, const struct board_record *r,
 		    const struct collect_sample *in, struct partial *p,
 		    struct hark_err *err)
@@ -461,12 +479,14 @@ static int hand_out(struct sampling *s, const struct board_record *r,
 	    .frames = p->frames,
 	    .n = p->n,
 	    .end = in->end,
+	    .is_strange = p->is_strange,
 	};
 
 	if (sampling_known(s, sample.pid) == NULL &&
 	    sampling_inherit(s, sample.pid, err) < 0)
 		return -1;
 	look_for(s, sample.pid, p, (int64_t)r->time_ns);
+	note_depth(s, &sample);
 	if (s->p->checks && check_whole(s, r, in, p, err) < 0)
 		return -1;
 	return s->p->put(s->p->ctx, &sample, err);
@@ -475,14 +495,9 @@ static int hand_out(struct sampling *s, const struct board_record *r,
 /* A part that does not go with those before it is the first, or nothing comes
  * of it: the thread had to give up, and has counted it. */
 static int take(struct sampling *s, const struct board_record *r,
+		const struct collect_sample *in, struct partial *p,
 		struct hark_err *err)
 {
-	const struct collect_sample *in =
-	    (const struct collect_sample *)(const void *)r->entries;
-	struct partial *p = partial_of(s, r->area);
-
-	if (p == NULL)
-		return no_memory(err);
 	if (in->owner != p->owner && change_owner(s, p, r, in->owner, err) < 0)
 		return -1;
 	if (in->from == in->kept) {
@@ -499,13 +514,36 @@ static int take(struct sampling *s, const struct board_record *r,
 	return p->kept + p->n == p->depth ? hand_out(s, r, in, p, err) : 0;
 }
 
+/* As hark numbers it, if it can. */
+static void number(struct sampling *s, struct board_record *r,
+		   struct partial *p)
+{
+	pid_t pid = told_process(&s->first, (pid_t)r->pid, false);
+	pid_t tid = pid != 0 ? told_thread(pid, (pid_t)r->tid) : 0;
+
+	p->is_strange = pid == 0;
+	if (pid != 0)
+		r->pid = (uint32_t)pid;
+	if (tid != 0)
+		r->tid = (uint32_t)tid;
+}
+
 int sampling_record(struct sampling *s, const struct board_record *r,
 		    struct hark_err *err)
 {
+	const struct collect_sample *in =
+	    (const struct collect_sample *)(const void *)r->entries;
 	struct board_record here = *r;
+	struct partial *p = partial_of(s, r->area);
 
-	here.pid = id_of(s, r->pid);
-	here.tid = id_of(s, r->tid);
+	if (p == NULL)
+		return no_memory(err);
+	if (p->owner != 0 && (r->is_difference || in->owner == p->owner)) {
+		here.pid = (uint32_t)p->pid;
+		here.tid = (uint32_t)p->tid;
+	} else if (!r->is_difference) {
+		number(s, &here, p);
+	}
 	return here.is_difference ? tell_difference(s, &here, err)
-				  : take(s, &here, err);
+				  : take(s, &here, in, p, err);
 }

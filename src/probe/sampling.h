@@ -48,6 +48,9 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 /* A sample, or a part of one. */
 int sampling_record(struct sampling *s, const struct board_record *r,
 		    struct hark_err *err);
+/* Are the stacks of the first thread, that it is all about, so deep that to
+ * compare them costs, and stay so? */
+bool sampling_is_deep(const struct sampling *s);
 /* There are no more for now: which threads have ended? */
 int sampling_pause(struct sampling *s, const struct board *b,
 		   struct hark_err *err);

@@ -2,6 +2,7 @@
 #ifndef PROBE_SAMPLING_PRIV_H
 #define PROBE_SAMPLING_PRIV_H
 
+#include "outside/told.h"
 #include "probe/sampling.h"
 
 /* Of a process: what is mapped there. */
@@ -12,6 +13,7 @@ struct known {
 	uint64_t plan;		 /* the struct collect_plan in it; or 0 */
 	bool is_other;		 /* it has executed something since */
 	bool has_found;		 /* code that the process does not know of */
+	bool is_inside;		 /* it has numbers of its own (a container) */
 };
 
 struct sampling {
@@ -20,9 +22,8 @@ struct sampling {
 	struct image *image;		 /* borrowed */
 	struct known *known; /* owned; the first is what it is all about */
 	size_t n_known;
-	/* Processes are numbered otherwise there (a container): the first one
-	 * is known by this; of others /proc tells nothing. 0: they are not. */
-	pid_t inner;
+	/* Samples have the numbers that threads see themselves. */
+	struct told_first first;
 	struct partial *partial; /* owned: by area */
 	size_t n_partial;
 	pid_t strange;	   /* code was met there that is not known; 0: none */
@@ -30,6 +31,7 @@ struct sampling {
 	int64_t found_ns;  /* when something was found */
 	unsigned n_found;
 	uint64_t differing; /* stacks that were put together wrong */
+	unsigned n_deep;    /* samples in a row: sampling_is_deep() */
 	/* Of waits; all NULL if they are not asked for. */
 	struct switches *switches; /* owned */
 	struct waits *waits;	   /* owned */

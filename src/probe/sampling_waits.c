@@ -4,6 +4,7 @@
  * meanwhile (probe/wait_look.h), and probe/waits.h reckons how long. */
 #include "probe/sampling_priv.h"
 
+#include "outside/proc.h"
 #include "outside/tracee.h"
 #include "probe/ticking.h"
 #include "probe/wait_look.h"
@@ -30,7 +31,11 @@ static bool look_at(void *ctx, pid_t pid, pid_t tid, struct wait_stack *out)
 		return false;
 	k = sampling_known(s, pid);
 	place.plan = k->plan;
-	if (s->board != NULL)
+	if (s->board != NULL && k->is_inside)
+		place.frame =
+		    board_hooked(s->board, (uint32_t)proc_inner_id(pid, pid),
+				 (uint32_t)proc_inner_id(pid, tid));
+	else if (s->board != NULL)
 		place.frame =
 		    board_hooked(s->board, (uint32_t)pid, (uint32_t)tid);
 	return wait_look_at(s->look, pid, tid, &place, out);

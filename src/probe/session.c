@@ -4,6 +4,7 @@
 
 #include "base/fmt.h"
 #include "outside/hold.h"
+#include "outside/proc.h"
 #include "outside/tracee.h"
 
 #include <errno.h>
@@ -47,6 +48,7 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 	*has_begun = s->p.launch == NULL;
 	if (image_new(&s->image, err) < 0)
 		return -1;
+	image_use_cache(s->image);
 	if (s->p.samples != NULL &&
 	    sampling_new(s->p.samples, s->p.follows, s->image, &s->sampling,
 			 err) < 0)
@@ -59,6 +61,7 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 		*has_begun = true;
 		s->pid = pid;
 	}
+	s->first = (struct told_first){s->pid, proc_began(s->pid), 0};
 	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 	if (s->pidfd < 0)
 		return err_set(err, errno == ESRCH ? HARK_EGONE : HARK_EIO,
@@ -104,6 +107,7 @@ void session_close(struct session *s)
 	session_let_go(s);
 	output_free(s->output);
 	board_close(s->board);
+	bury_fini(&s->bury);
 	namesake_free(s->names);
 	ticking_free(s->ticking);
 	sampling_free(s->sampling);
@@ -153,6 +157,8 @@ int session_step(struct session *s, enum session_status *out,
 		return -1;
 	if (s->sampling != NULL && sampling_step(s->sampling, err) < 0)
 		return -1;
+	if (!is_over)
+		session_calm(s);
 	*out = output_has_exit(s->output, &status) ? SESSION_EXIT
 	       : is_over			   ? SESSION_ENDED
 						   : SESSION_ON;

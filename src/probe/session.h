@@ -44,6 +44,8 @@ struct session_sample {
 	uint32_t kept, n;
 	const struct session_frame *frames; /* outermost first */
 	uint8_t end; /* enum unwind_end, or one of those below */
+	/* The numbers are those that the thread sees itself, not hark's. */
+	bool is_strange;
 };
 
 /* No stack at all, and why. ORDER unwind_end: behind those. */
@@ -65,7 +67,7 @@ struct session_samples {
 	uint64_t period_ns;
 	uint32_t scan;	/* as struct unwind_space has it */
 	bool is_strict; /* likewise */
-	bool checks;	/* each is walked twice: native/check.c */
+	bool checks;	/* each is walked twice: check.c */
 	int (*put)(void *ctx, const struct session_sample *s,
 		   struct hark_err *err);
 	/* What is mapped in a process, from now on. */
@@ -156,6 +158,8 @@ void session_sampled(const struct session *s, struct collect_account *out,
 		     struct session_clock *clock);
 /* And of all waits. */
 void session_waited(const struct session *s, struct session_waits *out);
+/* How many programs were executed that hark could not go along with. */
+uint32_t session_missed(const struct session *s);
 /* One line for each reason that something was not recorded, or recorded and
  * not shown; all are losses but what came after exit(). */
 void session_explain(const struct session *s,

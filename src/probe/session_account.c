@@ -109,6 +109,11 @@ void session_waited(const struct session *s, struct session_waits *out)
 	sampling_waits(s->sampling, out);
 }
 
+uint32_t session_missed(const struct session *s)
+{
+	return board_exec_missed(s->board);
+}
+
 struct explain {
 	void (*line)(void *ctx, bool is_loss, const char *text);
 	void *ctx;

@@ -12,9 +12,11 @@
 #include "outside/refuse.h"
 #include "outside/tracee.h"
 #include "probe/along.h"
+#include "probe/calm.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* -- Libraries -- */
 
@@ -77,19 +79,21 @@ int session_watch(struct session *s, struct hark_err *err)
 	return 0;
 }
 
-/* Somebody has loaded a library, and waits. Ids of others are those of hark's
- * own world, or they are not followed. */
+/* Somebody has loaded a library, and waits. */
 static void loaded(void *ctx, uint32_t pid)
 {
 	struct session *s = ctx;
 	const uint32_t own = insert_shared_plan(s->now.insertion)->pid;
+	pid_t child = 0;
 
 	if (pid == own || pid == 0)
 		late_step(s->now.late);
 	if (pid == 0)
 		session_all_loaded(s);
-	else if (pid != own && s->p.follows && proc_same_ids((pid_t)pid))
-		session_child_loaded(s, (pid_t)pid);
+	else if (pid != own && s->p.follows)
+		child = told_process(&s->first, (pid_t)pid, true);
+	if (child != 0)
+		session_child_loaded(s, child);
 }
 
 int session_hear_loaded(struct session *s, struct hark_err *err)
@@ -107,6 +111,21 @@ int session_hear_loaded(struct session *s, struct hark_err *err)
 	if (s->sampling != NULL)
 		sampling_held(s->sampling, s->pid, since);
 	return 0;
+}
+
+void session_calm(struct session *s)
+{
+	struct stage *st = &s->now;
+	int64_t since = tracee_now_ns();
+	int fd;
+
+	if (st->was_deep || s->sampling == NULL ||
+	    !sampling_is_deep(s->sampling))
+		return;
+	st->was_deep = true;
+	fd = calm_open(s->pid, insert_own_plan(st->insertion));
+	st->calm = fd > 0 ? fd : 0;
+	sampling_held(s->sampling, s->pid, since);
 }
 
 /* -- Stages -- */
@@ -206,6 +225,8 @@ void session_drop_stage(struct stage *st)
 {
 	late_free(st->late);
 	insert_close(st->insertion);
+	if (st->calm > 0)
+		close(st->calm);
 	draft_fini(&st->draft);
 }
 
@@ -229,6 +250,9 @@ static void keep_stage(struct session *s, pid_t pid, struct stage *st,
 	if (!st->repeats)
 		session_name_stage(s, st);
 	if (pid == s->pid) {
+		if (s->now.calm > 0)
+			close(s->now.calm);
+		s->now.calm = 0;
 		*place = s->now;
 		s->now = *st;
 		s->now.draft.unbound = place->draft.unbound;
@@ -314,16 +338,18 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 	return rc;
 }
 
-/* Ids are those of hark's own world, or nobody can be followed. */
 int session_hear_exec(struct session *s, struct hark_err *err)
 {
 	uint32_t pid, tid;
+	pid_t here, thread;
 
 	if (!board_exec(s->board, &pid, &tid))
 		return 0;
-	if (!proc_same_ids((pid_t)pid)) {
+	here = told_process(&s->first, (pid_t)pid, true);
+	thread = here != 0 ? told_thread(here, (pid_t)tid) : 0;
+	if (thread == 0) {
 		session_answer_exec(s);
 		return 0;
 	}
-	return go_along(s, (pid_t)pid, (pid_t)tid, err);
+	return go_along(s, here, thread, err);
 }

@@ -12,7 +12,9 @@
 #define PROBE_SESSION_PRIV_H
 
 #include "outside/door.h"
+#include "outside/told.h"
 #include "probe/board.h"
+#include "probe/bury.h"
 #include "probe/clock.h"
 #include "probe/draft.h"
 #include "probe/insert.h"
@@ -29,7 +31,9 @@ struct stage {
 	struct insertion *insertion; /* owned */
 	struct late *late;	     /* owned; NULL: no library is awaited */
 	uint32_t first;		     /* number of its first site */
-	bool repeats; /* the same program as one before: same numbers */
+	bool repeats;  /* the same program as one before: same numbers */
+	bool was_deep; /* once: its stack, if calm_open() could, is */
+	int calm;      /* owned; 0: it is not */
 };
 
 enum { SESSION_NAMINGS = 64 };
@@ -39,6 +43,8 @@ struct child; /* session_children.c */
 struct session {
 	struct session_plan p;
 	pid_t pid;
+	struct told_first first; /* that one */
+	struct bury bury;
 	int pidfd;		 /* owned */
 	struct image *image;	 /* owned */
 	struct clock_look clock; /* a first look */
@@ -68,6 +74,11 @@ struct session {
 
 /* One line for a person. */
 void session_note(const struct session *s, bool is_error, const char *text);
+
+/* -- session_next.c -- */
+
+/* If stacks are deep, the kernel is to note which pages are written. */
+void session_calm(struct session *s);
 
 /* -- session_enter.c -- */
 

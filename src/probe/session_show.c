@@ -114,6 +114,8 @@ int session_drain(struct session *s, bool last, struct hark_err *err)
 
 	if (board_drain(s->board, last, take, s, err) < 0)
 		return -1;
+	if (s->p.follows && !last)
+		bury_step(&s->bury, s->board);
 	if (s->n_faults > 0) {
 		session_run_errors(s);
 		if (last && session_drain_all(s, err) < 0)

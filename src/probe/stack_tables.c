@@ -10,6 +10,7 @@
 #include "image/frames.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Some code of a file, by link-time addresses, and what is in the plan. */
 struct kept {
@@ -53,45 +54,76 @@ void stack_tables_free(struct stack_tables *s)
 
 /* -- One piece of code -- */
 
-/* How many rows begin before addr. The last row of all ends the last rule. */
-static uint32_t rows_before(const struct frame_table *t, uint64_t addr)
+/* For each block of a page, from the one at `from` on, how many rows begin
+ * before it: rows and blocks ascend alike. */
+static void fill_page(const struct frame_table *t, uint64_t page, uint32_t from,
+		      uint32_t *block, size_t n)
 {
-	uint64_t last = addr - 1;
+	const struct frame_row *row = frame_rows(t);
+	uint32_t at = frame_pages(t)[page], end = frame_pages(t)[page + 1];
 
-	if (addr <= t->base)
-		return 0;
-	if ((last - t->base) / FRAME_PAGE >= t->n_pages)
-		return t->n_rows;
-	return frame_rows_until(t, last);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t low = from + (uint32_t)i * COLLECT_BLOCK;
+
+		while (at < end && row[at].low < low)
+			at++;
+		block[i] = at;
+	}
+}
+
+/* The same for all blocks from low on, whatever page they are in. Before the
+ * first page no row begins, and behind the last one all have. */
+static void fill_blocks(const struct frame_table *t, uint64_t low,
+			uint32_t *block, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n) {
+		uint64_t addr = low + i * COLLECT_BLOCK;
+		uint64_t page = (addr - t->base) / FRAME_PAGE;
+		uint32_t from = (uint32_t)(addr % FRAME_PAGE);
+		size_t more = (FRAME_PAGE - from) / COLLECT_BLOCK;
+
+		more = more < n - i ? more : n - i;
+		if (addr >= t->base && page < t->n_pages) {
+			fill_page(t, page, from, block + i, more);
+		} else {
+			more = 1;
+			block[i] = addr < t->base ? 0 : t->n_rows;
+		}
+		i += more;
+	}
 }
 
 static int put_blocks(struct stack_tables *s, const struct frame_table *t,
 		      struct kept *k, struct hark_err *err)
 {
 	size_t n = (k->high - k->low + COLLECT_BLOCK - 1) / COLLECT_BLOCK + 1;
-	uint32_t *block = calloc(n, sizeof *block);
-	int rc;
+	uint32_t *block =
+	    s->store.take(s->store.ctx, n * sizeof *block, &k->blocks, err);
 
 	if (block == NULL)
-		return no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		block[i] = rows_before(t, k->low + i * COLLECT_BLOCK);
-	rc = s->store.put(s->store.ctx, block, n * sizeof *block, &k->blocks,
-			  err);
-	free(block);
-	return rc;
+		return -1;
+	fill_blocks(t, k->low, block, n);
+	return 0;
 }
 
 /* The table of a file goes to the plan, if it is not there yet. */
 static int put_table(struct stack_tables *s, const struct frame_table *t,
 		     struct kept *k, struct hark_err *err)
 {
+	void *to;
+
 	for (size_t i = 0; i < s->n_kept; i++)
 		if (s->kept[i].file == k->file && s->kept[i].table != 0) {
 			k->table = s->kept[i].table;
 			return 0;
 		}
-	return s->store.put(s->store.ctx, t, t->len, &k->table, err);
+	to = s->store.take(s->store.ctx, t->len, &k->table, err);
+	if (to == NULL)
+		return -1;
+	memcpy(to, t, t->len);
+	return 0;
 }
 
 /* Code is seen for the first time. */

@@ -14,10 +14,11 @@ struct stack_tables;
 
 /* Where tables go. */
 struct stack_store {
-	/* Takes len bytes; *offset, a multiple of 8 and not 0, is where in the
-	 * plan they are. 0, or -1 with the reason. */
-	int (*put)(void *ctx, const void *bytes, size_t len, uint64_t *offset,
-		   struct hark_err *err);
+	/* Room for len bytes, which the caller fills in before it takes more;
+	 * *offset, a multiple of 8 and not 0, is where in the plan it is. NULL
+	 * with the reason. */
+	void *(*take)(void *ctx, size_t len, uint64_t *offset,
+		      struct hark_err *err);
 	void *ctx; /* borrowed */
 };
 

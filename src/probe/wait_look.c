@@ -72,8 +72,8 @@ static int no_memory(struct hark_err *err)
 
 /* -- Rules -- */
 
-static int put_table(void *ctx, const void *bytes, size_t len, uint64_t *offset,
-		     struct hark_err *err)
+static void *take_room(void *ctx, size_t len, uint64_t *offset,
+		       struct hark_err *err)
 {
 	struct wait_look *l = ctx;
 	size_t at = (l->len + 7) & ~(size_t)7;
@@ -82,21 +82,22 @@ static int put_table(void *ctx, const void *bytes, size_t len, uint64_t *offset,
 		size_t room = at + len + l->room / 2;
 		uint8_t *more = realloc(l->store, room);
 
-		if (more == NULL)
-			return no_memory(err);
+		if (more == NULL) {
+			no_memory(err);
+			return NULL;
+		}
 		l->store = more;
 		l->room = room;
 	}
-	memcpy(l->store + at, bytes, len);
 	l->len = at + len;
 	*offset = at;
-	return 0;
+	return l->store + at;
 }
 
 int wait_look_new(struct wait_look **out, struct hark_err *err)
 {
 	struct wait_look *l = calloc(1, sizeof *l);
-	struct stack_store store = {put_table, l};
+	struct stack_store store = {take_room, l};
 
 	if (l == NULL)
 		return no_memory(err);

@@ -6,6 +6,7 @@
 
 #include "profile/grow_priv.h"
 #include "profile/keys.h"
+#include "profile/tags.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ struct build {
 	struct calls *c;
 	const struct stacks *s;
 	size_t room_functions, room_nodes;
-	struct keys by_name, by_node;
+	struct keys by_name;
+	struct tags by_node;
 	uint32_t *function; /* owned: of a stacks frame */
 	uint32_t *node;	    /* owned: of a stacks node */
 	uint32_t *run;	    /* owned: of a stacks node, calls in a row so far */
@@ -80,17 +82,33 @@ static uint32_t new_node(struct build *b, uint32_t parent, uint32_t function,
 	return (uint32_t)c->n_nodes++;
 }
 
+static bool is_node(const struct calls_node *n, uint32_t parent,
+		    uint32_t function, bool is_guess)
+{
+	return n->parent == parent && n->function == function &&
+	       n->is_guess == is_guess;
+}
+
+/* The first one below a node is known by it, until they are put in order. */
 static uint32_t find_node(struct build *b, uint32_t parent, uint32_t function,
 			  bool is_guess)
 {
-	uint64_t key = (uint64_t)parent << 32 | function << 1 | is_guess;
-	uint32_t i = keys_find(&b->by_node, key);
+	const uint32_t tag =
+	    tags_of((uint64_t)parent << 32 | function << 1 | is_guess);
+	size_t at = tag;
+	uint32_t i = b->c->nodes[parent].first;
+	const bool is_first = i == 0;
 
-	if (i != KEYS_NONE)
+	if (!is_first && is_node(&b->c->nodes[i], parent, function, is_guess))
 		return i;
+	while (!is_first && (i = tags_next(&b->by_node, tag, &at)) != TAGS_NONE)
+		if (is_node(&b->c->nodes[i], parent, function, is_guess))
+			return i;
 	i = new_node(b, parent, function, is_guess);
-	if (i == KEYS_NONE || keys_add(&b->by_node, key, i) < 0)
+	if (i == KEYS_NONE || (!is_first && tags_add(&b->by_node, tag, i) < 0))
 		return KEYS_NONE;
+	if (is_first)
+		b->c->nodes[parent].first = i;
 	return i;
 }
 
@@ -398,7 +416,7 @@ static void build_fini(struct build *b)
 	free(b->node);
 	free(b->run);
 	keys_fini(&b->by_name);
-	keys_fini(&b->by_node);
+	tags_fini(&b->by_node);
 }
 
 static int build(struct build *b, enum calls_view view, double share)

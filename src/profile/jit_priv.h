@@ -7,9 +7,9 @@
 
 struct jit; /* opaque */
 
-/* What /tmp/perf-PID.map says, if it is there, belongs to this user or to root,
- * and was written after the profile began (seconds since 1970). NULL: there is
- * none that can be used. */
+/* What /tmp/perf-PID.map or jit-PID.dump says, if it is there, belongs to this
+ * user or to root, and was written after the profile began (seconds since
+ * 1970). NULL: there is none that can be used. */
 struct jit *jit_open(int pid, int64_t began);
 void jit_close(struct jit *j);
 

@@ -9,6 +9,7 @@
 #include "profile/show.h"
 
 #include "base/fmt.h"
+#include "image/image.h"
 #include "image/symbols.h"
 #include "profile/grow_priv.h"
 #include "profile/names_priv.h"
@@ -382,6 +383,8 @@ static int make_names(struct work *w)
 	if (name_frames(w) < 0 || build_tree(w) < 0)
 		return -1;
 	note_file(w->s, w->p);
+	if (image_trouble(w->s->names.image) != NULL)
+		note(w->s, "%s", image_trouble(w->s->names.image));
 	if (note_lacking(w) < 0)
 		return -1;
 	memset(w->marks, 0, w->p->n_nodes * sizeof *w->marks);

@@ -5,11 +5,20 @@
 
 #include <stdlib.h>
 
+static int grow_nodes(struct tree *t)
+{
+	return GROW(t->nodes, t->room_nodes, t->n_nodes + 1) < 0 ||
+		       GROW(t->first, t->room_first, t->n_nodes + 1) < 0
+		   ? -1
+		   : 0;
+}
+
 int tree_init(struct tree *t)
 {
 	*t = (struct tree){0};
-	if (GROW(t->nodes, t->room_nodes, 1) < 0)
+	if (grow_nodes(t) < 0)
 		return -1;
+	t->first[0] = 0;
 	t->nodes[t->n_nodes++] = (struct tree_node){0};
 	return 0;
 }
@@ -17,9 +26,10 @@ int tree_init(struct tree *t)
 void tree_fini(struct tree *t)
 {
 	keys_fini(&t->by_frame);
-	keys_fini(&t->by_node);
+	tags_fini(&t->by_node);
 	free(t->frames);
 	free(t->nodes);
+	free(t->first);
 	*t = (struct tree){0};
 }
 
@@ -55,19 +65,28 @@ uint32_t tree_frame(struct tree *t, const struct tree_frame *f)
 	return n;
 }
 
+/* Most nodes are the only one below their parent, which is at hand: those are
+ * known by it, and only others by their tag. */
 uint32_t tree_node(struct tree *t, uint32_t parent, uint32_t frame)
 {
-	uint64_t key = (uint64_t)parent << 32 | frame;
-	uint32_t n = keys_find(&t->by_node, key);
+	const uint32_t tag = tags_of((uint64_t)parent << 32 | frame);
+	size_t at = tag;
+	uint32_t n = t->first[parent];
 
-	if (n != KEYS_NONE)
+	if (n != 0 && t->nodes[n].frame == frame)
 		return n;
+	while (n != 0 && (n = tags_next(&t->by_node, tag, &at)) != TAGS_NONE)
+		if (t->nodes[n].parent == parent && t->nodes[n].frame == frame)
+			return n;
 	if (t->n_nodes >= TREE_NODES_MAX)
 		return TREE_FULL;
 	n = (uint32_t)t->n_nodes;
-	if (GROW(t->nodes, t->room_nodes, t->n_nodes + 1) < 0 ||
-	    keys_add(&t->by_node, key, n) < 0)
+	if (grow_nodes(t) < 0 ||
+	    (t->first[parent] != 0 && tags_add(&t->by_node, tag, n) < 0))
 		return TREE_NONE;
+	if (t->first[parent] == 0)
+		t->first[parent] = n;
+	t->first[n] = 0;
 	t->nodes[t->n_nodes++] = (struct tree_node){parent, frame};
 	return n;
 }

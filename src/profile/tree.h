@@ -11,6 +11,7 @@
 #define PROFILE_TREE_H
 
 #include "profile/keys.h"
+#include "profile/tags.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,8 +43,10 @@ enum { /* Of one file; readers refuse more before they allocate. */
 struct tree {
 	struct tree_frame *frames; /* owned */
 	struct tree_node *nodes;   /* owned */
-	size_t n_frames, n_nodes, room_frames, room_nodes;
-	struct keys by_frame, by_node;
+	uint32_t *first; /* owned: of a node, the first one below it; or 0 */
+	size_t n_frames, n_nodes, room_frames, room_nodes, room_first;
+	struct keys by_frame;
+	struct tags by_node; /* all others */
 };
 int tree_init(struct tree *t);
 void tree_fini(struct tree *t);

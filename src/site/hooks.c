@@ -1,11 +1,15 @@
 /* site/hooks.c - finds system calls, and what they ask for. */
 #include "site/hooks.h"
 
+#include "image/image.h"
+
 #include <stdlib.h>
 
 enum {
 	FAR_ENOUGH = 16, /* instructions looked at, backwards */
+	SHORTLY = 48,	 /* bytes, the same for what is only likely */
 	BLOCK = 64,	 /* bytes that are looked at together */
+	PART = 128 << 10 /* that are read together: they stay in the cache */
 };
 
 /* mov $n, %eax; mov $n, %rax; xor %eax, %eax. */
@@ -55,7 +59,7 @@ int64_t hooks_number(const struct survey *s, uint64_t addr)
 static bool likely_at(const struct survey *s, uint64_t at,
 		      bool (*wanted)(uint64_t number))
 {
-	enum { SHORTLY = 48, LEN = 5 };
+	enum { LEN = 5 };
 	uint64_t from = at > SHORTLY ? at - SHORTLY : 0;
 
 	for (uint64_t k = from; k + LEN <= at; k++) {
@@ -79,35 +83,93 @@ static bool has_call(const uint8_t *b)
 	return found != 0;
 }
 
-bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
-		  uint64_t *at)
+/* The next system call at or behind this offset, as far as bytes tell; s->len
+ * if there is none. */
+static uint64_t next_call(const struct survey *s, uint64_t k)
 {
-	uint64_t k = *at - s->start;
-
 	while (k + 2 <= s->len) {
 		if (k + BLOCK < s->len && !has_call(s->bytes + k)) {
 			k += BLOCK;
 			continue;
 		}
 		for (uint64_t end = k + BLOCK; k < end && k + 2 <= s->len; k++)
-			if (s->bytes[k] == 0x0f && s->bytes[k + 1] == 0x05 &&
-			    likely_at(s, k, wanted)) {
-				*at = s->start + k;
-				return true;
-			}
+			if (s->bytes[k] == 0x0f && s->bytes[k + 1] == 0x05)
+				return k;
 	}
+	return s->len;
+}
+
+bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
+		  uint64_t *at)
+{
+	uint64_t k = *at - s->start;
+
+	for (; (k = next_call(s, k)) < s->len; k++)
+		if (likely_at(s, k, wanted)) {
+			*at = s->start + k;
+			return true;
+		}
 	return false;
 }
 
-/* All places that hooks_likely() finds, ascending; owned by the caller. */
-static int all_likely(const struct survey *s, bool (*wanted)(uint64_t number),
-		      uint64_t **out, size_t *n, struct hark_err *err)
+/* -- Of a file -- */
+
+/* One piece of code. Parts have in common what is looked at together. */
+static int sought_in(struct image_file *f, uint64_t addr, uint64_t end,
+		     uint8_t *bytes, bool (*wanted)(uint64_t number),
+		     struct hark_err *err)
 {
-	uint64_t at = s->start, *found = NULL, *more;
+	const uint64_t common = SHORTLY + 2;
+
+	for (;;) {
+		size_t want = end - addr < PART ? (size_t)(end - addr) : PART;
+		struct survey part = {.start = addr, .bytes = bytes};
+		uint64_t at = addr;
+		size_t got;
+
+		if (image_file_read(f, addr, bytes, want, &got, err) < 0)
+			return -1;
+		part.len = got;
+		if (hooks_likely(&part, wanted, &at))
+			return 1;
+		if (got < PART) /* the end of it, or of what is loaded */
+			return 0;
+		addr += got - common;
+	}
+}
+
+int hooks_sought(struct image_file *f, bool (*wanted)(uint64_t number),
+		 struct hark_err *err)
+{
+	uint64_t low, high = 0;
+	uint8_t *bytes = malloc(PART + BLOCK);
+	int rc = 0;
+
+	if (bytes == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	while (rc == 0 && image_file_next_code(f, high, &low, &high))
+		rc = sought_in(f, low, high, bytes, wanted, err);
+	free(bytes);
+	return rc;
+}
+
+/* All places with the bytes of a system call, and also, ascending; owned by the
+ * caller. */
+static int all_places(const struct survey *s, uint64_t also, uint64_t **out,
+		      size_t *n, struct hark_err *err)
+{
+	uint64_t k = 0, *found = NULL, *more;
 	size_t room = 0;
 
 	*n = 0;
-	for (; hooks_likely(s, wanted, &at); at++) {
+	also = also != 0 ? also - s->start : s->len;
+	while (k < s->len) {
+		uint64_t next = next_call(s, k);
+
+		if (k <= also && also < next)
+			next = also;
+		if (next >= s->len)
+			break;
 		if (*n == room) {
 			room = room ? room * 2 : 64;
 			more = reallocarray(found, room, sizeof *more);
@@ -118,48 +180,47 @@ static int all_likely(const struct survey *s, bool (*wanted)(uint64_t number),
 			}
 			found = more;
 		}
-		found[(*n)++] = at;
+		found[(*n)++] = s->start + next;
+		k = next + 1;
 	}
 	*out = found;
 	return 0;
 }
 
-int hooks_possible(struct survey *s, struct image_file *f,
-		   bool (*wanted)(uint64_t number), struct hark_err *err)
+int hooks_survey(struct survey *s, struct image_file *f,
+		 bool (*wanted)(uint64_t number), uint64_t also,
+		 struct hark_err *err)
 {
 	uint64_t *at = NULL;
 	size_t n;
 	int rc;
 
-	if (all_likely(s, wanted, &at, &n, err) < 0)
+	if (all_places(s, also, &at, &n, err) < 0)
 		return -1;
-	rc = n == 0 ? 0 : survey_functions_with(s, f, at, n, err);
+	rc = n == 0 ? 0 : survey_functions_near(s, f, at, n, err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = (survey_at(s, at[i]) & SURVEY_START) != 0;
-	if (rc > 0)
-		survey_forget(s);
+		rc = at[i] != also && survey_at(s, at[i]) & SURVEY_START &&
+		     likely_at(s, at[i] - s->start, wanted);
 	free(at);
 	return rc;
 }
 
 static bool is_call(const struct survey *s, uint64_t addr)
 {
-	const uint8_t *code = survey_bytes(s, addr);
 	struct x86_insn i;
 
-	return code[0] == 0x0f && code[1] == 0x05 && survey_insn(s, addr, &i) &&
-	       i.row->flow == X86_SYSCALL;
+	return survey_insn(s, addr, &i) && i.row->flow == X86_SYSCALL;
 }
 
 int hooks_each(const struct survey *s, bool (*wanted)(uint64_t number),
 	       int (*visit)(void *ctx, uint64_t addr), void *ctx)
 {
-	for (uint64_t at = 0; at + 2 <= s->len; at++) {
-		uint64_t addr = s->start + at;
+	for (uint64_t k = 0; (k = next_call(s, k)) < s->len; k++) {
+		uint64_t addr = s->start + k;
 		int64_t number;
 		int rc;
 
-		if (s->bytes[at] != 0x0f || !is_call(s, addr))
+		if (!is_call(s, addr))
 			continue;
 		number = hooks_number(s, addr);
 		if (number >= 0 && !wanted((uint64_t)number))

@@ -18,11 +18,17 @@ int64_t hooks_number(const struct survey *s, uint64_t addr);
  * asked. */
 bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
 		  uint64_t *at);
-/* May one of those places be an instruction? That takes a survey of the few
- * functions that they are in. Nothing must be known of s before; nothing is
- * known of it after 1, and it is of no use after 0. -1 with the reason. */
-int hooks_possible(struct survey *s, struct image_file *f,
-		   bool (*wanted)(uint64_t number), struct hark_err *err);
+/* The same of all code of a file, of which a part at a time is read: 1, 0, or
+ * -1 with the reason. */
+int hooks_sought(struct image_file *f, bool (*wanted)(uint64_t number),
+		 struct hark_err *err);
+/* Looks at the functions that are near system calls, or near the address also
+ * (0: none), of which all is known then. 1, or 0: of those that look wanted
+ * none is an instruction. -1 with the reason. Nothing must be known of s
+ * before. */
+int hooks_survey(struct survey *s, struct image_file *f,
+		 bool (*wanted)(uint64_t number), uint64_t also,
+		 struct hark_err *err);
 
 /* Calls visit with each system call instruction whose number is wanted or not
  * known, ascending. Not 0 ends that, and is returned. */

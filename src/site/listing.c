@@ -4,6 +4,7 @@
 #include "base/fmt.h"
 #include "image/loader.h"
 #include "site/hooks.h"
+#include "site/hooks_kept.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct area {
 	const struct module *module; /* borrowed */
 	struct survey *survey;	     /* owned */
 	struct plan *plan;	     /* owned */
+	bool is_whole;		     /* not only what hooks need is known */
 };
 
 struct listing {
@@ -121,29 +123,47 @@ static size_t area_of(const struct listing *l, const struct module *m)
 
 /* A new area; the survey is its own from now on, whatever happens. */
 static int add_area(struct listing *l, const struct module *m, struct survey *s,
-		    struct hark_err *err)
+		    bool is_whole, struct hark_err *err)
 {
 	struct area *a = &l->area[l->n_areas];
 	const struct former f = {.survey = s, .room = l->room, .bias = m->bias};
 
 	a->survey = s;
 	a->module = m;
+	a->is_whole = is_whole;
 	l->n_areas++;
 	return plan_new(&f, &a->plan, err);
+}
+
+/* Around the loader's function all is known, where there are hooks, too. */
+static bool is_enough(const struct listing *l, const struct area *a)
+{
+	struct loader loader;
+
+	return l->provider == PROVIDER_LOADER &&
+	       loader_find(l->modules, &loader) && loader.module == a->module &&
+	       survey_at(a->survey, loader.function - a->module->bias) &
+		   SURVEY_START;
 }
 
 static struct survey *survey_for(void *ctx, const struct module *m,
 				 struct hark_err *err)
 {
 	struct listing *l = ctx;
-	const struct area *a = &l->area[area_of(l, m)];
+	struct area *a = &l->area[area_of(l, m)];
 	struct survey *s;
 
+	if (a->module != NULL && !a->is_whole && !is_enough(l, a)) {
+		survey_forget(a->survey);
+		if (survey_functions(a->survey, m->file, err) < 0)
+			return NULL;
+		a->is_whole = true;
+	}
 	if (a->module != NULL)
 		return a->survey;
 	if (survey_of_file(m->file, &s, err) < 0)
 		return NULL;
-	return add_area(l, m, s, err) < 0 ? NULL : s;
+	return add_area(l, m, s, true, err) < 0 ? NULL : s;
 }
 
 static struct one *push(struct listing *l)
@@ -277,29 +297,6 @@ int listing_add_loader(struct listing *l, size_t *probe, struct hark_err *err)
 
 /* -- Hooks -- */
 
-/* A module that nothing is probed in is surveyed only if it has to be. */
-static int area_for_hooks(struct listing *l, const struct module *m,
-			  bool (*wanted)(uint64_t number), size_t *out,
-			  struct hark_err *err)
-{
-	struct survey *s;
-	int rc;
-
-	*out = area_of(l, m);
-	if (*out < l->n_areas)
-		return 1;
-	if (survey_read(m->file, &s, err) < 0)
-		return err->code == HARK_EINPUT ? 0 : -1;
-	rc = hooks_possible(s, m->file, wanted, err);
-	if (rc > 0 && survey_functions(s, m->file, err) < 0)
-		rc = -1;
-	if (rc <= 0) {
-		survey_free(s);
-		return rc;
-	}
-	return add_area(l, m, s, err) < 0 ? -1 : 1;
-}
-
 struct hook_tour {
 	struct listing *l;    /* borrowed */
 	struct hark_err *err; /* borrowed */
@@ -324,6 +321,27 @@ static int add_hook(void *ctx, uint64_t addr)
 	return plan_add(l->area[t->area].plan, addr, t->err);
 }
 
+/* A module that nothing is probed in is surveyed only if it has to be, and as
+ * far as it has to. */
+static int add_found(struct hook_tour *t, const struct module *m,
+		     bool (*wanted)(uint64_t number))
+{
+	struct hooks_found h;
+	struct loader loader;
+	bool has = loader_find(t->l->modules, &loader) && loader.module == m;
+	int rc = hooks_find(m->file, wanted,
+			    has ? loader.function - m->bias : 0, &h, t->err);
+
+	if (rc <= 0)
+		return rc;
+	rc = add_area(t->l, m, h.survey, false, t->err);
+	h.survey = NULL; /* handed over */
+	for (size_t i = 0; rc == 0 && i < h.n; i++)
+		rc = add_hook(t, h.at[i]);
+	hooks_found_fini(&h);
+	return rc;
+}
+
 int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 		      struct hark_err *err)
 {
@@ -336,9 +354,11 @@ int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 		if (m->file == NULL || m->kind == MODULE_VDSO ||
 		    m->kind == MODULE_ANON || !is_wanted(l, m))
 			continue;
-		rc = area_for_hooks(l, m, wanted, &t.area, err);
-		if (rc < 0 || (rc > 0 && hooks_each(l->area[t.area].survey,
-						    wanted, add_hook, &t) != 0))
+		t.area = area_of(l, m);
+		rc = t.area < l->n_areas ? hooks_each(l->area[t.area].survey,
+						      wanted, add_hook, &t)
+					 : add_found(&t, m, wanted);
+		if (rc != 0)
 			return -1;
 	}
 	return 0;

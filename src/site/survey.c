@@ -15,7 +15,7 @@
  * What an lea names is data, as a rule: a table, or a constant between the
  * functions. It is code if the register is jumped through before anything else
  * is done with it, and if what is there can be followed. */
-#include "site/survey.h"
+#include "site/survey_priv.h"
 
 #include "image/image.h"
 #include "image/symbols.h"
@@ -56,13 +56,16 @@ static void mark(struct survey *s, uint64_t addr, unsigned what)
 		*fact(s, addr) |= (uint8_t)what;
 }
 
+/* Where more bytes are there than an instruction can have, the decoder need not
+ * look how many they are. */
 static bool decode_in(const struct survey *s, uint64_t addr, uint64_t end,
 		      struct x86_insn *out)
 {
+	enum { PLENTY = 64 };
 	uint64_t left = end - addr;
 
 	return x86_decode(survey_bytes(s, addr),
-			  left < X86_MAX_LEN ? (unsigned)left : X86_MAX_LEN,
+			  left < PLENTY ? (unsigned)left : PLENTY,
 			  out) == X86_OK;
 }
 
@@ -399,11 +402,16 @@ static void pad(struct survey *s, uint64_t addr)
 	}
 }
 
-void survey_padding(struct survey *s)
+void survey_padding_in(struct survey *s, uint64_t start, uint64_t end)
 {
-	for (uint64_t a = s->start; a < s->start + s->len; a++)
+	for (uint64_t a = start; a < end; a++)
 		if (s->shapes[a - s->start] & SURVEY_ENDS)
 			pad(s, a + len_at(s, a));
+}
+
+void survey_padding(struct survey *s)
+{
+	survey_padding_in(s, s->start, s->start + s->len);
 }
 
 /* -- The whole -- */
@@ -477,28 +485,8 @@ static int fill(struct survey *s, struct image_file *f, struct hark_err *err)
 
 struct tour {
 	struct survey *s;     /* borrowed */
-	const uint64_t *addr; /* borrowed; NULL: all functions */
-	size_t n;
 	struct hark_err *err; /* borrowed */
 };
-
-/* Is one of the addresses in it? */
-static bool is_asked_for(const struct tour *t, const struct symbol *y)
-{
-	size_t low = 0, high = t->n;
-
-	if (t->addr == NULL)
-		return true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->addr[middle] < y->addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < t->n && t->addr[low] - y->addr < y->size;
-}
 
 static int mark_entry(void *ctx, const struct symbol *y)
 {
@@ -512,7 +500,7 @@ static int mark_entry(void *ctx, const struct symbol *y)
  * for unwinders that look for a call before the address. */
 static bool is_shifted(const struct survey *s, const struct symbol *y)
 {
-	return y->kind == SYMBOL_SUB &&
+	return y->kind == SYMBOL_SUB && is_code(s, y->addr) &&
 	       survey_at(s, y->addr + 1) & SURVEY_ENTRY;
 }
 
@@ -524,8 +512,6 @@ static int look_at(void *ctx, const struct symbol *y)
 		*fact(t->s, y->addr) &= (uint8_t)~SURVEY_ENTRY;
 		return 0;
 	}
-	if (!is_asked_for(t, y))
-		return 0;
 	return survey_function(t->s, y->addr, y->addr + y->size, t->err);
 }
 
@@ -550,31 +536,16 @@ int survey_read(struct image_file *f, struct survey **out, struct hark_err *err)
 	return 0;
 }
 
-static int tour_functions(struct tour *t, struct image_file *f)
-{
-	return symbols_each(f, NULL, mark_entry, t, t->err) < 0 ||
-		       symbols_each(f, NULL, look_at, t, t->err) < 0
-		   ? -1
-		   : 0;
-}
-
 int survey_functions(struct survey *s, struct image_file *f,
 		     struct hark_err *err)
 {
-	struct tour tour = {.s = s, .err = err};
+	struct tour t = {.s = s, .err = err};
 
-	if (tour_functions(&tour, f) < 0)
+	if (symbols_each(f, NULL, mark_entry, &t, err) < 0 ||
+	    symbols_each(f, NULL, look_at, &t, err) < 0)
 		return -1;
 	survey_padding(s);
 	return 0;
-}
-
-int survey_functions_with(struct survey *s, struct image_file *f,
-			  const uint64_t *addr, size_t n, struct hark_err *err)
-{
-	struct tour tour = {.s = s, .addr = addr, .n = n, .err = err};
-
-	return tour_functions(&tour, f);
 }
 
 void survey_forget(struct survey *s)

@@ -43,6 +43,8 @@ enum {			   /* facts of one byte */
 };
 
 enum { SURVEY_ENDS = 128 }; /* the next one is not executed after it */
+/* Bytes: further than any patch, or padding that one hops to, reaches. */
+enum { SURVEY_NEAR = 192 };
 
 struct survey {
 	uint64_t start, len; /* of the code */
@@ -64,9 +66,11 @@ int survey_read(struct image_file *f, struct survey **out,
 		struct hark_err *err);
 int survey_functions(struct survey *s, struct image_file *f,
 		     struct hark_err *err);
-/* Of those functions only that have one of n addresses, ascending, in them:
- * what is known then is not all, but all that these functions tell. */
-int survey_functions_with(struct survey *s, struct image_file *f,
+/* Of those functions only that are near one of n addresses, ascending. In
+ * those, and in the padding between them, the same is known as of a survey of
+ * all functions (but that an entry may be a target, too); elsewhere less. That
+ * is what it takes to change an instruction at one of the addresses. */
+int survey_functions_near(struct survey *s, struct image_file *f,
 			  const uint64_t *addr, size_t n, struct hark_err *err);
 /* Of its bytes nothing is known any more. */
 void survey_forget(struct survey *s);

@@ -17,6 +17,13 @@
  * must come with that value; who follows the map through the whole of one
  * compares the word. Elsewhere rbp may be what it likes: nobody will look.
  *
+ * Where a stack is deep, even that comparison costs: each frame is a cache line
+ * that nobody else reads. If it is known that a page was not written since the
+ * last look (unwind_calm), and the map was made after that look and before the
+ * next, then its words are what they were, and are not read. What else a
+ * comparison finds out, that there is no odd step on the way, is remembered
+ * (.clean): a range of heights that some comparison has passed through.
+ *
  * M1  A frame that was reached by an odd step says so (ENTRY_ODD): that step is
  *     made each time anew. So guesses, signals, leaps, expressions and the end
  *     of the walk need no comparison, and are never believed twice.
@@ -68,6 +75,9 @@ struct map {
 				       * were new */
 	uint16_t vain;		      /* samples in a row that kept little */
 	bool is_bare;		      /* it cannot be followed */
+	uint64_t look;		      /* the last one before it; 0: none */
+	/* Heights: no frame of them was reached by an odd step. */
+	uint32_t clean_from, clean_to;
 };
 
 struct unwind_maps {
@@ -161,6 +171,14 @@ struct take {
 
 	uint32_t skipped; /* steps that were not made */
 	uint8_t worst;
+
+	/* Frames of the map whose words nobody has written. */
+	const struct unwind_calm *calm;
+	struct part {
+		uint32_t first, end;
+	} calm_part[UNWIND_CALMS];
+	uint32_t n_calm, next_calm, trusted;
+	uint32_t clean_c, clean_e; /* the longest range that was followed */
 };
 
 static uint32_t height(const struct take *t, uint32_t c)
@@ -328,23 +346,116 @@ static void part(struct take *t)
 	t->next_try = 0;
 }
 
+/* -- What nobody has written -- */
+
+/* The first frame from `first` to `end` with that sp, or a larger one. It is
+ * mostly near the beginning, or there is none: what is in between is in no
+ * cache. */
+static uint32_t find_sp(const struct entry *old, uint32_t first, uint32_t end,
+			uint64_t sp)
+{
+	if (first == end || entry_sp(&old[end - 1]) < sp)
+		return end;
+	for (uint32_t far = STRIDE; end - first > far; far *= 2)
+		if (entry_sp(&old[first + far]) >= sp) {
+			end = first + far;
+			break;
+		}
+	while (first < end) {
+		uint32_t mid = first + (end - first) / 2;
+
+		if (entry_sp(&old[mid]) < sp)
+			first = mid + 1;
+		else
+			end = mid;
+	}
+	return first;
+}
+
+/* Within the clean part of the map sp rises. */
+static void find_calm(struct take *t, const struct map *a)
+{
+	const struct unwind_calm *calm = t->w.s->calm;
+	uint32_t first, end;
+
+	if (calm == NULL || a->look == 0 || a->look + 1 != calm->look ||
+	    a->clean_to > t->n_old)
+		return;
+	t->calm = calm;
+	first = t->n_old - a->clean_to;
+	end = t->n_old - a->clean_from;
+	for (uint32_t i = 0; i < calm->n && first < end; i++) {
+		struct part *p = &t->calm_part[t->n_calm];
+
+		p->first = find_sp(t->old, first, end, calm->range[i].from + 8);
+		p->end = find_sp(t->old, p->first, end, calm->range[i].to + 1);
+		first = p->end;
+		t->n_calm += p->first < p->end;
+	}
+}
+
+static bool is_calm(const struct take *t, uint64_t at)
+{
+	if (t->calm == NULL)
+		return false;
+	for (uint32_t i = 0; i < t->calm->n; i++)
+		if (at >= t->calm->range[i].from &&
+		    at + 8 <= t->calm->range[i].to)
+			return true;
+	return false;
+}
+
+/* The next frames from e on that are trusted; none: behind `end`. */
+UNWIND_INLINE struct part next_calm(struct take *t, uint32_t e, uint32_t end)
+{
+	struct part p = {end, end};
+
+	while (t->next_calm < t->n_calm && t->calm_part[t->next_calm].end <= e)
+		t->next_calm++;
+	if (t->next_calm == t->n_calm)
+		return p;
+	p = t->calm_part[t->next_calm];
+	p.first = p.first < e ? e : p.first;
+	p.end = p.end < end ? p.end : end;
+	if (p.first >= end)
+		p.first = p.end = end;
+	return p;
+}
+
+static void note_clean(struct take *t, uint32_t c, uint32_t e)
+{
+	if (e - c <= t->clean_e - t->clean_c)
+		return;
+	t->clean_c = c;
+	t->clean_e = e;
+}
+
 /* -- Following -- */
 
 /* How far out from c are words what they were? */
 UNWIND_INLINE uint32_t compare(struct take *t, bool plain, uint32_t c,
 			       uint32_t room)
 {
-	const struct entry *e = &t->old[c], *end = &t->old[t->n_old];
+	const struct entry *old = t->old;
+	uint32_t e = c + 1, end = t->n_old;
 	uint64_t word;
 
-	if ((size_t)(end - e) > room + (size_t)1)
-		end = e + room + 1;
-	for (e++; e < end; e++)
-		if ((int64_t)e->at < 0 ||
-		    !unwind_load(&t->w, plain, entry_sp(e) - 8, &word) ||
-		    word != e->pc)
-			break;
-	return (uint32_t)(e - 1 - t->old);
+	if (end - c > room + (uint64_t)1)
+		end = c + room + 1;
+	for (;;) {
+		struct part calm = next_calm(t, e, end);
+
+		for (; e < calm.first; e++)
+			if ((int64_t)old[e].at < 0 ||
+			    !unwind_load(&t->w, plain, entry_sp(&old[e]) - 8,
+					 &word) ||
+			    word != old[e].pc)
+				return e - 1;
+		if (e >= end)
+			return e - 1;
+		t->trusted += calm.end - calm.first;
+		e = calm.end;
+	}
 }
 
 /* The same of spans that lie wholly behind c: from e, or from further in. */
@@ -361,6 +472,8 @@ UNWIND_INLINE uint32_t compare_spans(struct take *t, bool plain, uint32_t c,
 	for (; i > 0 && t->old_spans[i - 1].outer > last; i--) {
 		const struct span *s = &t->old_spans[i - 1];
 
+		if (is_calm(t, s->at))
+			continue;
 		if (!unwind_load(&t->w, plain, s->at, &word) ||
 		    word != s->value)
 			return t->n_old - 1 - s->outer;
@@ -376,6 +489,7 @@ UNWIND_INLINE void follow(struct take *t, bool plain, struct unwind_state *a)
 	e = compare_spans(t, plain, c, e);
 	if (e == c)
 		return;
+	note_clean(t, c, e);
 	if (a->rbp_at == RBP_BEHIND)
 		find_rbp(t, a);
 	t->before_at = a->rbp_at;
@@ -555,6 +669,9 @@ static void choose(struct take *t, uint64_t sp)
 	t->n_old_spans = 0;
 	t->next_try = UINT32_MAX;
 	t->is_bare = false;
+	t->calm = NULL;
+	t->n_calm = t->next_calm = t->trusted = 0;
+	t->clean_c = t->clean_e = 0;
 	for (uint32_t i = 0; i < UNWIND_MAPS; i++) {
 		const struct map *a = &m->map[i];
 
@@ -575,6 +692,7 @@ static void choose(struct take *t, uint64_t sp)
 	t->n_old_spans = best->n_spans;
 	t->next_try = best->fresh < best->fresh_before ? best->fresh / 2
 						       : best->fresh_before / 2;
+	find_calm(t, best);
 }
 
 /* Where the sample goes: the map of its stack, or the least used one. */
@@ -604,9 +722,12 @@ static void store_spans(const struct take *t, struct map *a, uint32_t kept,
 	struct span *to = spans(t->m, (uint32_t)(a - t->m->map));
 	uint32_t n = 0, n_new = t->n_new_spans;
 
-	if (kept > 0)
+	/* Those before lie further out, wholly. */
+	if (kept > 0) {
+		n = t->joined_span > 0 ? t->joined_span - 1 : 0;
 		while (n < t->n_old_spans && t->old_spans[n].inner < kept - 1)
 			n++;
+	}
 	if (kept > 0 && t->joined_live) {
 		to[n].at = t->joined_rbp.at;
 		to[n].value = t->joined_rbp.value;
@@ -664,6 +785,21 @@ static uint32_t count_same(const struct take *t, const struct map *a,
 	return n;
 }
 
+/* Of frames that are kept, heights stay. */
+static void store_clean(const struct take *t, struct map *a, uint32_t kept)
+{
+	a->look = t->w.s->calm != NULL && !t->is_bare ? t->w.s->calm->look : 0;
+	a->clean_from = a->clean_to = 0;
+	if (kept == 0 || t->clean_e == t->clean_c)
+		return;
+	a->clean_from = t->n_old - 1 - t->clean_e;
+	a->clean_to = t->n_old - 1 - t->clean_c;
+	if (a->clean_to > kept - 1)
+		a->clean_to = kept - 1;
+	if (a->clean_from > a->clean_to)
+		a->clean_from = a->clean_to;
+}
+
 static bool is_little(uint32_t kept, uint32_t depth)
 {
 	return kept < depth / LITTLE || (kept <= FEW && kept < depth / 2);
@@ -683,14 +819,17 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 	    t->joined ? &t->old[t->c] : &t->new[depth - 1];
 	uint64_t base = t->w.base != 0 ? t->w.base : entry_sp(last);
 	uint32_t home = t->from, kept = 0, same = 0;
+	uint64_t kept_sp = 0;
 
 	if (t->from == UNWIND_MAPS ||
 	    (m->map[t->from].base != base && t->w.end != UNWIND_DEEP))
 		home = find_home(m, base);
-	if (is_whole && home == t->from)
+	if (is_whole && home == t->from) {
 		kept = t->n_old - t->joined_c;
-	else if (t->joined)
+		kept_sp = entry_sp(&t->old[t->joined_c]);
+	} else if (t->joined) {
 		part(t);
+	}
 	/* A base that this stack has passed is none: whatever was there, it
 	 * would be chosen again and again. */
 	if (home != t->from && t->from != UNWIND_MAPS &&
@@ -701,6 +840,7 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 	if (t->is_bare && home == t->from)
 		same = count_same(t, &m->map[home], depth);
 	store_spans(t, &m->map[home], kept, depth);
+	store_clean(t, &m->map[home], kept);
 	store_entries(t, &m->map[home], kept, depth);
 	m->map[home].n = depth;
 	m->map[home].base = base;
@@ -716,6 +856,9 @@ static void store(struct take *t, uint32_t depth, struct unwind_sample *out)
 				      .depth = depth,
 				      .kept = kept > same ? kept : same,
 				      .walked = depth - t->skipped,
+				      .trusted = t->trusted,
+				      .kept_sp = kept_sp,
+				      .base = base,
 				      .end = t->w.end,
 				      .worst = t->worst};
 }

@@ -13,7 +13,7 @@
  *
  * U1  unwind_sample() gives what unwind_walk() gives, frame by frame.
  * U2  Memory is read by plain loads, and may not be there: whoever calls must
- *     survive the fault (in the target: native sends the thread to the
+ *     survive the fault (in the target: src/native sends the thread to the
  *     end of the sample; then unwind_maps_forget()). A walk through .read does
  *     not fault.
  * U3  Nothing is allocated, no lock is taken, nothing is written but what the
@@ -53,6 +53,18 @@ enum unwind_end {
 	UNWIND_DEEP,	   /* more frames than there is room for */
 };
 
+/* -- Memory that nobody has written -- */
+
+/* What was read there at the last look is there still. Ascending and apart. */
+enum { UNWIND_CALMS = 16 };
+struct unwind_calm {
+	uint64_t look; /* its number: they follow each other; not 0 */
+	uint32_t n;
+	struct unwind_range {
+		uint64_t from, to;
+	} range[UNWIND_CALMS];
+};
+
 /* -- What it goes by; shared by all threads -- */
 
 struct unwind_cache; /* of pcs: rules that were found; lock-free */
@@ -82,6 +94,9 @@ struct unwind_space {
 	/* The rule of a frame counts from rbp, which is not known; pc and sp
 	 * are: who reads the code may find it out. NULL: nobody can. */
 	bool (*find_rbp)(void *ctx, uint64_t pc, uint64_t sp, uint64_t *out);
+	/* NULL: nobody has looked, before this sample. The map of the last
+	 * look's sample need not be compared there. */
+	const struct unwind_calm *calm;
 };
 
 /* -- Without a map -- */
@@ -118,9 +133,12 @@ struct unwind_sample {
 	/* That many, from the outermost on, are those of the last sample of
 	 * the same map: same pcs, same .how. */
 	uint32_t kept;
-	uint32_t walked; /* steps that were made: the cost */
-	uint8_t end;	 /* enum unwind_end */
-	uint8_t worst;	 /* enum unwind_how: the least certain frame */
+	uint32_t walked;  /* steps that were made: the cost */
+	uint32_t trusted; /* frames that were not even compared: .calm */
+	uint64_t kept_sp; /* of the innermost of the kept frames; 0: none */
+	uint64_t base;	  /* sp of the outermost frame of its stack */
+	uint8_t end;	  /* enum unwind_end */
+	uint8_t worst;	  /* enum unwind_how: the least certain frame */
 };
 
 void unwind_sample(const struct unwind_space *s, struct unwind_maps *m,

@@ -147,15 +147,18 @@ enum collect_policy {
 };
 
 enum {
-	COLLECT_FOLLOWS = 1, /* children of fork collect, too */
-	COLLECT_GUARDS = 2,  /* SIGSEGV and SIGBUS are ours: reads may fault */
-	COLLECT_EXECS = 4,   /* hark goes along through execve */
-	COLLECT_TICKS = 8,   /* a clock interrupts threads: native/tick.c */
-	COLLECT_TIMERS = 16, /* which is a timer of their own: native/timer.c */
+	COLLECT_FOLLOWS = 1,  /* children of fork collect, too */
+	COLLECT_GUARDS = 2,   /* SIGSEGV and SIGBUS are ours: reads may fault */
+	COLLECT_EXECS = 4,    /* hark goes along through execve */
+	COLLECT_TICKS = 8,    /* a clock interrupts threads: tick.c */
+	COLLECT_TIMERS = 16,  /* which is a timer of their own: timer.c */
 	COLLECT_SAMPLES = 32, /* so that their stacks are recorded */
-	COLLECT_CHECKS = 64,  /* each sample is walked twice: native/check.c */
+	COLLECT_CHECKS = 64,  /* each sample is walked twice: check.c */
 	COLLECT_STRICT = 128, /* of stacks nothing is guessed */
 };
+
+/* Frames; to compare fewer costs less than to ask what was written. */
+enum { COLLECT_DEEP = 2500 };
 
 /* -- What leaving needs -- */
 
@@ -225,6 +228,9 @@ struct collect_plan {
 	uint32_t pad;
 	uint64_t period_ns; /* from one tick of a thread's clock to the next */
 	struct collect_span profiles; /* struct collect_profile */
+	/* Up to where the kernel notes which pages of the first thread's stack
+	 * are written; 0: it does not. Atomic */
+	uint64_t calm_to;
 };
 
 /* What a clock of hark's says of itself: si_perf_data, or the value of a
@@ -341,7 +347,7 @@ struct collect_area {
 	uint32_t number; /* of the area */
 	uint32_t pid, tid;
 	uint64_t fs;
-	/* The thread is in a probe: signals wait (native). */
+	/* The thread is in a probe: signals wait (src/native). */
 	uint32_t busy;
 	uint32_t n_tokens; /* behind .busy: both are looked at at once */
 	/* Instructions whose probe has fired, but which a signal kept from
@@ -355,10 +361,10 @@ struct collect_area {
 	/* Of the collector (native/collect_board.h); offsets from the area. */
 	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */
-	uint64_t native[136];	/* of native; 0 for a new thread */
+	uint64_t native[136];	/* of src/native; 0 for a new thread */
 };
 
-/* -- What is public of home; the rest is native's -- */
+/* -- What is public of home; the rest is src/native's -- */
 
 struct collect_action {
 	uint64_t handler, flags, restorer, mask; /* as rt_sigaction has it */

@@ -3,7 +3,7 @@
 # that was spent is counted, and what is not there is named.  The tools that
 # are measured here are scripts with a known fault or a known price.
 . "$(dirname "$0")/lib.sh"
-plan 42
+plan 43
 unset BENCH
 
 # bench ARGS...: a quick run with its own results; the tables are in $out.
@@ -45,6 +45,26 @@ try:
     raise SystemExit("a median of nothing")
 except ValueError:
     pass'
+
+ok "what threads cost is told where both rows are there" python '
+from measure import Sample
+from programs import PROGRAMS
+from report import Cell, thread_lines, thread_ratios
+def row(native, way):
+    return {"native": Cell([Sample(cpu_s=native)]), "w": Cell([Sample(cpu_s=way)])}
+by = {p.id: p for p in PROGRAMS}
+for p in PROGRAMS:
+    assert (p.group == "threads") == bool(p.alone), p.id
+    assert not p.alone or by[p.alone].package == p.package, p.id
+rows = {"mt-2t": row(0.5, 1.0), "mt-1t": row(0.25, 0.25), "pigz-2t": row(1, 1)}
+assert thread_ratios(PROGRAMS, rows, "w") == {"mt-2t": 2.0}
+lines = thread_lines(PROGRAMS, rows, ["native", "w"])
+assert len(lines) == 1 and "mt-2t:" in lines[0] and "OVER 1.3" in lines[0], lines
+rows["mt-1t"] = row(0.5, 0.8)
+lines = thread_lines(PROGRAMS, rows, ["native", "w"])
+assert "1.25 <= 1.3" in lines[0], lines
+del rows["mt-1t"]
+assert thread_lines(PROGRAMS, rows, ["native", "w"]) == []'
 
 ok "a cell is judged by ending and output, not by one of them" python '
 from measure import Sample

@@ -50,8 +50,8 @@ print(subprocess.run(["sh", "-c", "echo hi; exit 3"], capture_output=True))'
 	same "$who" "a child killed by a signal$whose" \
 		sh -c '(kill -SEGV $$); sh -c "kill -9 \$\$"; echo $?'
 	same "$who" "a script that runs scripts$whose" \
-		sh -c 'f=$(mktemp) && printf "#!/bin/sh\necho in \$1\n" >$f &&
-			chmod +x $f && $f 7; rm $f'
+		sh -c 'f=$(mktemp) && printf "#!/bin/sh\necho in \$1\n" >"$f" &&
+			chmod +x "$f" && "$f" 7; rm "$f"'
 done
 
 counts "one program is one" '"processes":1,"threads":1,' /bin/true

@@ -124,7 +124,7 @@ is "... and no core is hark's own" \
 try hark run --native -- ./missing
 is "a missing program is 127" "$status" 127
 like "... in one line" "$err" '^hark: \./missing: No such file or directory$'
-try hark run --native -- nosuchcommand
+try env PATH=/usr/bin:/bin "$HARK" run --native -- nosuchcommand
 is "a missing command is 127" "$status" 127
 echo text >plain
 try hark run --native -- ./plain

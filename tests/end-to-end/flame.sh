@@ -4,7 +4,7 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 18
+plan 19
 
 build_image stacks_write rel -I"$ROOT/tests/unit" \
 	"$ROOT/tests/unit/stacks_sample.c" "$ROOT/tests/end-to-end/stacks_write.c"

@@ -161,6 +161,47 @@ def guesses_are_marked(b):
     search(b, "")
 
 
+# The colours in the topmost line of a box, where no text is.
+COLOURS = """
+const c = document.getElementById('graph');
+const r = c.getBoundingClientRect(), k = c.width / r.width;
+const [x, y, w] = arguments;
+const n = Math.floor((w - 6) * k);
+const line = new OffscreenCanvas(n, 1).getContext('2d', {willReadFrequently: true});
+line.drawImage(c, Math.ceil((x - r.left + 2) * k), Math.round((y - r.top + 1) * k),
+               n, 1, 0, 0, n, 1);
+const d = line.getImageData(0, 0, n, 1).data;
+const all = new Set();
+for (let i = 0; i < d.length; i += 4) all.add(d.slice(i, i + 3).join());
+return all.size;
+"""
+
+
+def guesses_are_drawn_otherwise(b):
+    """Hatched, with [guess] behind the name; others are of one colour."""
+    box = [x for x in settled(b) if x["name"] == "jit_shader_0"][0]
+    b.point(box["x"] + box["w"] / 2, box["y"] + box["h"] / 2, click=True)
+    b.until("!document.getElementById('back').disabled")
+    now = [x for x in settled(b) if x["w"] > 100]
+    guess = [x for x in now if x["name"] == "jit_shader_0"]
+    callers = [x for x in now if 0 < x["row"] < guess[0]["row"]]
+    check(callers, "no callers")
+    same({b.run(COLOURS, x["x"], x["y"], x["w"]) for x in callers}, {1})
+    check(all(b.run(COLOURS, x["x"], x["y"], x["w"]) > 1 for x in guess),
+          "a guess is not hatched")
+    texts = b.run("""
+        const p = CanvasRenderingContext2D.prototype, old = p.fillText, all = [];
+        p.fillText = function (text, ...more) {
+          all.push(text); old.call(this, text, ...more); };
+        hark.boxes();
+        p.fillText = old;
+        return all;""")
+    same([t for t in texts if "guess" in t], ["jit_shader_0 [guess]"])
+    b.press("#reset")
+    b.until("document.getElementById('reset').disabled")
+    settled(b)
+
+
 def callers_have_the_same_totals(b):
     t, own = truth["real"], collections.Counter()
     for _, _, node, weight in t.samples:
@@ -341,7 +382,8 @@ def nothing_came_over_a_network(b):
 
 TESTS = [loads_from_a_file, search_finds_the_hot_function,
          enter_goes_there_and_escape_comes_back, a_click_zooms_in,
-         details_on_hover, guesses_are_marked, callers_have_the_same_totals,
+         details_on_hover, guesses_are_marked,
+         guesses_are_drawn_otherwise, callers_have_the_same_totals,
          threads_can_be_chosen, functions_are_listed,
          it_is_dark_and_light_and_of_any_size, keys_lead_everywhere,
          time_order_is_that_of_the_samples, deep_stacks_scroll,

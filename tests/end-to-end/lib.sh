@@ -40,15 +40,21 @@ esac
 GUESTS=$ROOT/build/guests
 export ROOT HARK GUESTS
 
-T=$(mktemp -d "${TMPDIR:-/tmp}/hark-test.XXXXXX") || exit 1
-export HARK_DIR=$T/recordings
+# A first line, #!, has no place for blanks; a socket's name is short.
+T=${TMPDIR:-/tmp}
+[[ $T != *[[:space:]]* && ${#T} -lt 60 ]] || T=/tmp
+T=$(mktemp -d "$T/hark-test.XXXXXX") || exit 1
+export HARK_DIR=$T/recordings HARK_CACHE=$T/cache HOME=${HOME:-$T}
 cd "$T" || exit 1
 
 tests_planned=0 tests_run=0 tests_failed=0
 
+# A child that is told to end before it is the program that it shall become has
+# this trap, too.
 tests_end() {
 	local status=$?
 
+	[ "$BASHPID" = $$ ] || exit "$status"
 	cd / && rm -rf "$T"
 	if [ "$tests_run" != "$tests_planned" ]; then
 		echo "# planned $tests_planned tests, ran $tests_run"

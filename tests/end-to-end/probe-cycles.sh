@@ -30,8 +30,6 @@ cycles() {
 { @ = count(); }
 tick-5ms { exit(0); }" >script.d
 	begin ./exact "$1" "$2" end
-	# libc binds usleep and access when they are first called.
-	sleep 0.1
 	before=$(same "$pid")
 	for ((i = 0; i < $3; i++)); do
 		cycle "$i"

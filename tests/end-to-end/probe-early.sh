@@ -80,7 +80,7 @@ gcc ends.c -o ends
 probe '#pragma D option evaltime=main
 BEGIN { trace(1); }' ./ends
 is "one that ends before main" "$status $err" \
-	"125 hark: the program ended before it began"
+	"125 hark: ./ends ended before it began"
 probe 'BEGIN { trace(1); }' ./ends
 is "without the option it ends as it does" "$status" 3
 

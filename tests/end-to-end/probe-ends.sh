@@ -73,11 +73,10 @@ unharmed "the program does not mind"
 # SIGINT ends hark, not the program that it came to; what it has is shown.
 begin ./exact jump 2 end
 rm -f shown
-{ echo 'BEGIN { printf("here\n"); }' && cat script.d; } >here.d
+{ cat script.d && echo 'pid$target:a.out:jump:entry /!seen/ { seen = 1; printf("here\n"); }'; } >here.d
 "$HARK" probe -o shown -s here.d -p "$pid" >/dev/null 2>errors </dev/null &
 hark=$!
 wait_for here shown || note "hark did not come: $(head -n 3 errors)"
-sleep 0.1
 kill -INT $hark
 reap $hark
 is "SIGINT: hark ends well" "$status" 0

@@ -128,7 +128,7 @@ done
 # function, and the instruction behind. Whether hark lets them in or says that
 # somebody is there already, the first one's counts are complete.
 printf '%s\n' 'pid$target:a.out:jump:entry { @[probefunc] = count(); }' >first.d
-rm -f shown end
+rm -f shown said end
 timeout -s KILL 200 "$HARK" probe -o shown -s first.d -- ./exact jump 2 end \
 	>said 2>errors </dev/null &
 first=$!

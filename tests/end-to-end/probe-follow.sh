@@ -7,6 +7,10 @@
 plan 37
 
 build next
+cp next next-dynamic
+build next -static
+mv next next-static
+mv next-dynamic next
 COUNT='pid$target:a.out:hot:entry { @ = count(); }'
 
 # follows NAME N PROG...: so many calls are counted, all are accounted for.
@@ -95,14 +99,20 @@ fi
 
 # -- hark is killed --
 
+# Right behind the first program the next one is about to be held.
 OPTIONS=()
-"$HARK" probe -f -n "$COUNT" -- sh -c \
-	'for i in 1 2 3 4 5 6 7 8 9 10; do ./next 5 || echo bad; done; echo end' \
-	>said 2>errors </dev/null &
-hark=$!
-wait_for ok said || note "it does not begin"
-kill -KILL $hark
-wait $hark 2>/dev/null
-wait_for end said || note "it does not end"
-is "killed: the others run on" "$(grep -c '^ok$' said), $(grep -c bad said)" \
-	"10, 0"
+harmed=
+for kind in "" "" "" "" "" "" -static -static -static; do
+	cp "next$kind" held
+	: >said
+	"$HARK" probe -f -n "$COUNT" -- sh -c \
+		'for i in 1 2 3 4 5 6; do ./held 5 || echo bad $?; done; echo end' \
+		>said 2>errors </dev/null &
+	hark=$!
+	wait_for ok said || note "it does not begin"
+	kill -KILL $hark
+	wait $hark 2>/dev/null
+	wait_for end said || note "it does not end"
+	[ "$(grep -c '^ok$' said)" = 6 ] || harmed+=" $(grep bad said)"
+done
+is "killed: the others run on" "$harmed" ""

@@ -128,12 +128,11 @@ chmod +x with
 begin ./prog long
 for how in INT TERM HUP QUIT; do
 	rm -f said
-	./with SIG_DFL "$HARK" probe -q -n 'BEGIN { printf("begun\n"); }
-END { printf("over\n"); } '"$WORK"' { @ = count(); }' -p "$pid" \
+	./with SIG_DFL "$HARK" probe -q -n 'END { printf("over\n"); }
+'"$WORK"' { @ = count(); } '"$WORK"' /!seen/ { seen = 1; printf("begun\n"); }' -p "$pid" \
 		>said 2>errors &
 	prober=$!
 	wait_for begun said
-	sleep 0.2
 	kill -$how $prober
 	wait $prober
 	is "SIG$how ends it: status" "$? $(cat errors)" "0 "

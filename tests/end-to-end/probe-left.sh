@@ -20,6 +20,10 @@ usdt$target:left::meet { @ = count(); }'
 LARGE='pid$target:libc::entry, pid$target:libc::return, pid$target:a.out::entry,
 usdt$target:left::meet { @ = count(); }'
 
+# Ends soon, but not before the program has been there.
+COUNTED="$SMALL"'
+pid$target:a.out:hot:entry { seen = 1; } tick-20ms /seen/ { exit(0); }'
+
 # come SCRIPT: a hark in the background, $hark.
 come() {
 	printf '%s\n' "$1" >background.d
@@ -78,7 +82,7 @@ unharmed "the program is unharmed"
 
 # next: another one comes, counts and leaves nothing. What is wrong goes to $odd.
 next() {
-	attach "$SMALL tick-20ms { exit(0); }" "$pid"
+	attach "$COUNTED" "$pid"
 	n=$(check session shown errors)
 	if [ "$status" != 0 ]; then
 		odd="status $status: $err"
@@ -90,21 +94,23 @@ next() {
 	odd+=$(find "/proc/$pid/fd" -lname '*memfd:hark*')
 }
 
-# kills NAME SCRIPT HOW...: HOW is where it is killed.
+# kills NAME SCRIPT HOW...: HOW is where it is killed, KILLS times, and more often
+# if none of them has left anything: $round is higher then, and HOW aims better.
 kills() {
-	local name=$1 script=$2 i seen=0
+	local name=$1 script=$2 i round seen=0
 
 	shift 2
 	odd=
 	begin ./left end
-	sleep 0.1
 	before=$(same "$pid")
-	for ((i = 0; i < KILLS && ${#odd} == 0; i++)); do
+	for ((i = 0; i < KILLS || (seen == 0 && i < 10 * KILLS); i++)); do
+		round=$((1 + i / KILLS))
 		come "$script"
 		"$@"
 		killed
 		is_mapped && seen=$((seen + 1))
 		next
+		[ -z "$odd" ] || break
 	done
 	is "$name: each next one finds nothing, counts and leaves nothing" \
 		"$odd" ""
@@ -116,21 +122,17 @@ kills() {
 	cp guest.err errors
 	unharmed "$name: unharmed"
 }
-anywhere() { pause 800; }
+anywhere() { sleep "$((round - 1))" && pause 800; }
 is_mapped() { grep -q memfd:hark-probe "/proc/$pid/maps"; }
 going_in() {
-	local i
-
-	for ((i = 0; i < 100000; i++)); do
-		is_mapped && break
-	done
+	await is_mapped
 	pause 12
 }
 going_out() {
 	await probed
 	pause 50
 	kill -INT "$hark"
-	pause 40
+	pause $((40 / round))
 }
 kills "anywhere" "$SMALL" anywhere
 kills "many probes, going in" "$LARGE" going_in
@@ -138,7 +140,6 @@ kills "many probes, going out" "$LARGE" going_out
 
 # Several in a row, and nobody comes between.
 begin ./left end 4
-sleep 0.1
 before=$(same "$pid")
 odd=
 for ((i = 0; i < 5; i++)); do
@@ -203,7 +204,7 @@ attach "$SMALL tick-10ms { exit(0); }" "$child"
 is "its hark lives: refused" "$status" 125
 killed
 for who in child parent; do
-	attach "$SMALL tick-20ms { exit(0); }" "${!who}"
+	attach "$COUNTED" "${!who}"
 	is "$who: the next one comes" "$status" 0
 	ok "$who: and counts" [ "$(check session shown errors)" -gt 0 ]
 	is "$who: nothing is left" "$(same "${!who}" | grep 'code:\|memfd' |

@@ -62,10 +62,7 @@ like "JSON has the bytes" "$out" '"form":"J[5WP2]".*"new":"(e9|eb)'
 sleep 60 &
 pid=$!
 # Until it sleeps (clock_nanosleep), it is still being loaded.
-for _ in $(seq 200); do
-	grep -q '^230 ' /proc/$pid/syscall && break
-	sleep 0.02
-done
+await grep -q "^230 " /proc/$pid/syscall
 before=$(cat /proc/$pid/maps)
 try hark probe -l -n 'libc:nanosleep:entry' -p $pid
 like "a running process can be looked at" "$out" ' libc.so.6 +.*nanosleep '

@@ -80,6 +80,7 @@ mkfifo go
 ./errno_shared 1000 wait <go >said &
 pid=$!
 exec 3>go
+await grep -q '^0 0x0 ' "/proc/$pid/syscall" # until then it is being loaded
 rm -f shown
 printf '%s\n' "$script BEGIN { system(\"echo >go\"); }" >script.d
 hark probe -q -w -o shown -s script.d -p $pid >/dev/null 2>errors

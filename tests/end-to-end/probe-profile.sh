@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 84
+plan 86
 
 gcc -O2 -g -pthread -D_GNU_SOURCE "$SRC/profile_prog.c" -o prog || exit 1
 

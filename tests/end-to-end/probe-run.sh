@@ -12,22 +12,20 @@ gcc -g -O2 -pthread "$ROOT/tests/end-to-end/probe_run_prog.c" -o prog || exit 1
 probe() { try bash -c 'timeout -s KILL 60 "$HARK" probe "$@"; exit $?' - "$@" 2>/dev/null; }
 # background ARGUMENT...: likewise, beside; into said and errors.
 background() {
+	rm -f said # nobody takes an older one's words for its own
 	"$HARK" probe "$@" >said 2>errors &
 	probing=$!
 }
-# await PATTERN FILE
-await() {
-	for _ in $(seq 500); do
-		grep -qE "$1" "$2" 2>/dev/null && return
-		sleep 0.02
-	done
-	note "no $1 in $2: $(head -n 5 "$2")"
-}
+# comes TEXT FILE
+comes() { wait_for "$1" "$2" || note "no $1 in $2: $(head -n 5 "$2")"; }
+# A clause that says so as soon as the program has been there.
+TICK='a.out:work:entry { seen = 1; } tick-20ms /seen/ { printf("tick\n"); }'
 # long: the guest that works until it is told not to.
 long() {
+	rm -f long.out
 	./prog long >long.out &
 	pid=$!
-	await ready long.out
+	comes ready long.out
 }
 words() { xargs <<<"$1"; }
 
@@ -84,8 +82,6 @@ probe -q -n 'a.out:work:entry { @ = quantize(arg0); }' -- ./prog calls 4
 like "quantize is a picture" "$out" ' 2 \|@@@@@@@@@@@@@@@@@@@@ +2 '
 probe -q -n 'BEGIN { printf("begin "); } END { printf("end "); }' -- ./prog calls 1
 is "BEGIN is before, END behind" "$(words "$out" | tr -d '1 ')" "beginend"
-probe -q -n 'BEGIN { n = 0; } tick-50ms { n++; } END { printf("%d\n", n); }' -- sleep 1
-ok "ticks come in time" [ "${out:-0}" -ge 10 -a "${out:-0}" -le 20 ]
 probe -q -n 'a.out:work:entry { this->x = arg0 * 2; } a.out:work:entry /this->x == 8/ { printf("%d\n", this->x); }' \
 	-- ./prog calls 10
 is "this-> is shared by the clauses of a hit" "$(sort -n <<<"$out" | xargs)" \
@@ -142,38 +138,43 @@ is "exit() in BEGIN" "$status" 5
 probe -q -n 'a.out:work:entry { printf("%d\n", arg0); exit(6); }' -- ./prog calls 100000
 is "exit() is the last that is shown" "$status:$(grep -vx 100000 <<<"$out")" 6:0
 long
-probe -q -p $pid -n 'a.out:work:entry { @n = count(); } tick-300ms { exit(3); }'
+probe -q -p $pid -n 'BEGIN { began = timestamp; } tick-50ms { n++; last = timestamp; }
+	tick-50ms /n == 10/ { exit(0); }
+	END { printf("%d %d\n", n, last - began); }'
+is "ticks come, and not too early" \
+	"$status $(awk '{ print $1, ($2 > 440000000) }' <<<"$out")" "0 10 1"
+probe -q -p $pid -n 'a.out:work:entry { @n = count(); seen = 1; } tick-300ms /seen/ { exit(3); }'
 is "exit() leaves a running program" "$status" 3
 ok "something was counted" [ "$(words "$out")" -gt 0 ]
 ok "it goes on" kill -0 $pid
 not_ok "nothing is left in it" grep -q memfd:hark "/proc/$pid/maps"
-background -q -p $pid -n 'tick-20ms { printf("tick\n"); } a.out:work:entry { @ = count(); } END { printf("end\n"); }'
-await tick said
+background -q -p $pid -n "$TICK"' a.out:work:entry { @ = count(); } END { printf("end\n"); }'
+comes tick said
 kill -INT $probing
 wait $probing
 is "SIGINT ends it, with END" "$?:$(grep -c end said)" 0:1
 like "and what was counted" "$(tail -n 1 said)" '^ +[1-9][0-9]*$'
 background -q -p $pid -n 'tick-20ms { printf("tick\n"); }'
-await tick said
+comes tick said
 kill -TERM $probing
 wait $probing
 is "so does SIGTERM" $? 0
 background -q -p $pid -n 'tick-20ms { printf("tick\n"); } a.out:work:entry { @ = count(); }'
-await tick said
+comes tick said
 kill -TERM $pid
 wait $pid
 is "the program ends as it does alone" $? 9
 wait $probing
 is "and hark with it" $? 0
 background -q -n 'tick-20ms { printf("tick\n"); } END { printf("end\n"); }' -- ./prog long
-await tick said
+comes tick said
 kill -TERM $probing
 wait $probing
 is "a program that hark has started gets its signals" $? 9
 background -q -n 'tick-20ms { printf("tick\n"); } END { printf("end\n"); }' -- ./prog long
-await tick said
+comes tick said
 kill -INT $probing
-await end said
+comes end said
 child=$(xargs </proc/$probing/task/$probing/children)
 ok "but SIGINT takes the probes out" kill -0 $child
 kill -TERM $child
@@ -187,12 +188,9 @@ is "nobody reads: that is all" "$(words "$out")" 0
 probe -q -w -n 'a.out:work:entry /arg0 == 5/ { raise(9); }' -- ./prog calls 10
 is "raise()" "$status" 137
 background -q -w -n 'a.out:work:entry /arg0 == 5/ { printf("stopped\n"); stop(); }' -- ./prog calls 10
-await stopped said
+comes stopped said
 child=$(xargs </proc/$probing/task/$probing/children)
-for _ in $(seq 100); do
-	grep -q '^State:.*T' /proc/$child/status && break
-	sleep 0.02
-done
+await grep -q '^State:.*T' /proc/$child/status
 like "stop()" "$(grep State /proc/$child/status)" 'T \(stopped'
 kill -CONT $child
 wait $probing
@@ -215,8 +213,8 @@ like "accounts as JSON" "$err" '^\{"executed":10,"recorded":10,.*"function":"wor
 probe -q -n 'pid$target:libc:malloc:entry { @ = quantize(arg0); }' -- ./prog malloc
 like "1: sizes of malloc" "$out" ' 4096 \|@+ +300 '
 long
-background -q -n 'pid$target:a.out:wor*:entry { @[probefunc] = count(); } tick-20ms { printf("tick\n"); }' -p $pid
-await tick said
+background -q -n 'pid$target:a.out:wor*:entry { @[probefunc] = count(); } '"$TICK" -p $pid
+comes tick said
 kill -INT $probing
 wait $probing
 like "2: calls by function" "$(tail -n 1 said)" '^ +work +[1-9][0-9]*$'

@@ -121,10 +121,8 @@ done
 rm -f go
 ./births ready >said 2>&1 </dev/null &
 pid=$!
-for _ in {1..100}; do
-	[ "$(ls /proc/$pid/task | wc -l)" = 3 ] && break
-	sleep 0.05
-done
+all_there() { [ "$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)" = 3 ]; }
+await all_there || note "there are not three threads"
 OPTIONS=(-w)
 attach "BEGIN { system(\"touch go\"); }
 $(clause 'pid$target:a.out:hot:entry')" $pid

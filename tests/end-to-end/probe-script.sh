@@ -136,10 +136,7 @@ refuses "a process id that is none" "'x' is no process id" -n 'hot:entry' -p x
 
 sleep 60 &
 pid=$!
-for _ in $(seq 200); do
-	grep -q '^230 ' /proc/$pid/syscall && break
-	sleep 0.02
-done
+await grep -q '^230 ' /proc/$pid/syscall
 before=$(cat /proc/$pid/maps)
 refuses "a running process without the function" \
 	"no function matches 'nosuchname'" \
@@ -149,10 +146,7 @@ refuses "a running process and a bad script" 'FUNC_UNDEF' \
 is "it is as before" "$(cat /proc/$pid/maps)" "$before"
 "$HARK" run --native -f -q -p $pid &
 tracer=$!
-for _ in $(seq 200); do
-	grep -q "^TracerPid:[[:space:]]*$tracer$" /proc/$pid/status && break
-	sleep 0.02
-done
+await grep -q "^TracerPid:[[:space:]]*$tracer$" /proc/$pid/status
 refuses "a process that another traces" "another debugger or tracer" \
 	-n 'nanosleep:entry { @n = count(); }' -p $pid
 kill -INT $tracer

@@ -86,7 +86,6 @@ switch() {
 	rm -f ./*.shown ./*.errors ./*.probes
 	printf '\0' >turn
 	begin ./switch "$threads" turn end
-	sleep 0.1 # libc binds usleep and access when they are first called
 	before=$(same "$pid")
 	while [ $number -lt $PHASES ] || [ $hits -lt "$HITS" ]; do
 		kind=${KINDS[number % ${#KINDS[@]}]}

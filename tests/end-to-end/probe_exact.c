@@ -54,6 +54,7 @@ static void *work(void *p)
 {
 	struct worker *w = p;
 
+	guest_begin();
 	w->tid = syscall(SYS_gettid);
 	while (until ? !__atomic_load_n(&stop, __ATOMIC_RELAXED)
 		     : w->n < calls) {
@@ -66,8 +67,10 @@ static void *work(void *p)
 	return NULL;
 }
 
-static void await_file(void)
+static void await_file(int threads)
 {
+	guest_await(threads);
+	(void)access(until, F_OK); /* what is called first is bound then */
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	while (access(until, F_OK) != 0)
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
 		MUST(pthread_create(&w[i].thread, NULL, work, &w[i]) == 0);
 	}
 	if (until != NULL)
-		await_file();
+		await_file(n);
 	for (int i = 0; i < n; i++) {
 		pthread_join(w[i].thread, NULL);
 		sum += w[i].n;

@@ -55,6 +55,7 @@ static void *work(void *p)
 	uint64_t n = 0;
 
 	(void)p;
+	guest_begin();
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		n++;
 		if (hot(n) != 2 * n + 1)
@@ -163,10 +164,12 @@ static void bear(const char *path)
 	_exit(0);
 }
 
-static void await(const char *path)
+static void await(const char *path, int threads)
 {
 	bool has_child = false;
 
+	guest_await(threads);
+	(void)access(path, F_OK); /* what is called first is bound then */
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	while (access(path, F_OK) != 0) {
@@ -181,8 +184,9 @@ static void await(const char *path)
 
 int main(int argc, char **argv)
 {
+	/* No handler changes what /proc tells of the thread's mask. */
 	const struct sigaction a = {.sa_handler = handle,
-				    .sa_flags = SA_RESTART};
+				    .sa_flags = SA_RESTART | SA_NODEFER};
 	const struct itimerval often = {{0, 3000}, {0, 3000}};
 	pthread_t thread[8];
 	sigset_t two;
@@ -203,7 +207,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++)
 		MUST(pthread_create(&thread[i], NULL, work, NULL) == 0);
 	MUST(pthread_sigmask(SIG_UNBLOCK, &two, NULL) == 0);
-	await(argv[1]);
+	await(argv[1], n);
 	for (int i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
 	wait(NULL);

@@ -4,7 +4,7 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 38
+plan 41
 
 build_write() { # OUT FLAVOUR
 	build_image "$1" "$2" -I"$ROOT/tests/unit" \
@@ -27,6 +27,21 @@ for profile in "empty 1 1" "real 3000 5" "hostile 400 17" "deep 40 3000"; do
 		./stacks_write $profile "$format" >file
 		check "$format keeps all of: $profile" "$format" truth file
 	done
+done
+
+# A reader that others have written.
+for profile in "real 3000 5" "hostile 400 17" "deep 40 3000"; do
+	# shellcheck disable=SC2086
+	./stacks_write $profile truth >truth
+	# shellcheck disable=SC2086
+	./stacks_write $profile pprof >file
+	if go tool pprof -raw -output raw file >said 2>&1; then
+		check "pprof reads: $profile" raw truth raw
+	elif ! command -v go >/dev/null; then
+		skip "pprof reads: $profile" "go is not installed"
+	else
+		fail "pprof reads: $profile" "$(cat said)"
+	fi
 done
 
 # Weights may be times.

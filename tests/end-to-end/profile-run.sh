@@ -15,7 +15,7 @@ unharmed "a program is what it is"
 like "the last line tells of it" "$(account)" \
 	'^hark: profile: N samples of N thread \(N Hz\)(, N lost \(N no room, N in hark, N faults\))?; p\.hark$'
 is "three quarters are three quarters" \
-	"$(look between heavy 0.68 0.82 between light 0.18 0.32 between main 0.98 1)" \
+	"$(look share heavy 0.75 share light 0.25 between main 0.98 1)" \
 	"yes yes yes"
 is "as often as asked for" "$(look samples 850 1150)" yes
 is "the file is whole" "$(look complete status processes threads)" \
@@ -85,7 +85,7 @@ is "is known by name, and its callers are" \
 build_prog -static
 profile ./prog shares
 unharmed "static"
-is "static: right" "$(look between heavy 0.68 0.82 between main 0.98 1)" \
+is "static: right" "$(look share heavy 0.75 between main 0.98 1)" \
 	"yes yes"
 build_prog -s
 profile ./prog depth 1000
@@ -97,7 +97,7 @@ if command -v musl-gcc >/dev/null; then
 		"$SRC/profile_prog.c" -o prog || exit 1
 	profile ./prog shares
 	unharmed "musl"
-	is "musl: right" "$(look between heavy 0.68 0.82 between main 0.98 1)" \
+	is "musl: right" "$(look share heavy 0.75 between main 0.98 1)" \
 		"yes yes"
 else
 	skip "musl" "there is no musl-gcc"

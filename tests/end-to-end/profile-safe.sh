@@ -6,7 +6,7 @@
 . "$ROOT/tests/end-to-end/profile.bash"
 . "$ROOT/tests/end-to-end/guests.bash"
 
-plan 30
+plan 32
 
 build_prog
 EXTRA=(-F 9973 -q)
@@ -36,6 +36,17 @@ done
 # Between ticks: after one it could not return.
 alike proc_seccomp_few "$GUESTS/proc_seccomp_few" profile -q -F 1 -o g.hark \
 	--force && pass proc_seccomp_few
+
+# -- Where hark cannot be seen, a tick does not outlive its program --
+
+gcc -O2 -D_GNU_SOURCE "$SRC/profile_apart.c" -o apart || exit 1
+if [ "$(id -u)" = 0 ] && unshare -p -f true 2>/dev/null; then
+	EXTRA=(-F 20000 -q -f)
+	profile ./apart
+	unharmed "what is executed in a pid namespace"
+else
+	skip "what is executed in a pid namespace" "that takes root"
+fi
 
 # -- What hark itself got is the program's --
 

@@ -13,7 +13,7 @@ profile ./prog shares
 unharmed "a program is what it is"
 like "what clock it was is said" "$err" 'profile: by timers of the threads'
 is "three quarters are three quarters" \
-	"$(look between heavy 0.65 0.85 between main 0.98 1)" "yes yes"
+	"$(look share heavy 0.75 between main 0.98 1)" "yes yes"
 is "fewer samples, which stand for as much" "$(look samples 60 1150 weight 700 1300)" \
 	"yes yes"
 profile ./prog depth 5000

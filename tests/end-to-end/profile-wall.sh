@@ -5,7 +5,7 @@
 . "$ROOT/tests/end-to-end/profile.bash"
 . "$ROOT/tests/end-to-end/waits.bash"
 
-plan 28
+plan 33
 
 EXTRA=(--wall)
 
@@ -81,6 +81,109 @@ is "-D: the program's status" "$? $(cat said)" "0 ok"
 whole() { [ "$(FILE=d.hark look complete 2>/dev/null)" = True ]; }
 ok "-D: the file is whole, soon" await whole
 is "-D: and right" "$(FILE=d.hark look deep in_deep)" 3000
+
+# -- In a container: numbers are those that are seen from outside --
+
+cat >crew.c <<'EOC'
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static volatile long sink;
+__attribute__((noinline)) void in_work(void)
+{
+	struct timespec t, e;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &e);
+	do {
+		for (int i = 0; i < 10000; i++)
+			sink++;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	} while ((t.tv_sec - e.tv_sec) * 1000000000 + t.tv_nsec - e.tv_nsec < 5000000);
+}
+__attribute__((noinline)) void in_rest(void) { usleep(20000); sink++; }
+static void *serve(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	while (access("end", F_OK) < 0) {
+		in_work();
+		in_rest();
+	}
+	return NULL;
+}
+static int birth(int can_exec)
+{
+	int status;
+
+	if (unshare(CLONE_NEWPID) < 0)
+		return 2;
+	if (fork() == 0) {
+		for (int i = 0; i < 20; i++)
+			in_work();
+		if (can_exec)
+			execl("/bin/true", "true", NULL);
+		_exit(getpid() == 1 ? 0 : 3);
+	}
+	wait(&status);
+	return status != 0;
+}
+int main(int argc, char **argv)
+{
+	pthread_t one, two;
+
+	if (argc > 1)
+		return birth(strcmp(argv[1], "exec") == 0);
+	pthread_create(&one, NULL, serve, "one");
+	pthread_create(&two, NULL, serve, "two");
+	puts("ready");
+	fflush(stdout);
+	serve("zero");
+	pthread_join(one, NULL);
+	pthread_join(two, NULL);
+	return 0;
+}
+EOC
+gcc -O2 -g -pthread -D_GNU_SOURCE crew.c -o crew || exit 1
+# numbers FILE: thread, name, and whether it has worked and rested.
+numbers() {
+	"$HARK" show --json "$1" | /usr/bin/python3 -c '
+import json, sys
+for t in sorted(json.load(sys.stdin)["threads"], key=lambda t: t["tid"]):
+    print(t["pid"], t["tid"], t["name"])'
+}
+if [ "$(id -u)" = 0 ] && unshare -p -f true 2>/dev/null; then
+	begin unshare -p -f ./crew
+	crew=$(pgrep -P "$pid")
+	"$HARK" profile --wall -o c.hark -p "$crew" >said 2>errors </dev/null &
+	hark=$!
+	busy() { [ "$(FILE=c.hark look between in_work 0.02 0.9 between in_rest 0.1 0.95 2>/dev/null)" = "yes yes" ]; }
+	ok "in a container: work and rest" await busy
+	for t in /proc/"$crew"/task/*; do
+		echo "$crew ${t##*/} $(cat "$t/comm")"
+	done | sort -n -k 2 >want
+	kill -INT $hark
+	wait $hark
+	finish
+	is "in a container: threads have one number each" "$(numbers c.hark)" \
+		"$(cat want)"
+	EXTRA=(-f)
+	profile ./crew fork
+	like "a container that it makes: the child has its name, and a number" \
+		"$status:$(numbers p.hark)" '^0:[0-9]{2,} [0-9]{2,} crew$'
+	profile ./crew exec
+	like "what is executed there is not sampled: that is said" \
+		"$status:$err" '^0:hark: 1 program was executed without being sampled'
+	like "in the file, too" "$("$HARK" show p.hark)" \
+		'note: 1 program was executed without'
+	EXTRA=(--wall)
+else
+	for i in 1 2 3 4 5; do
+		skip "in a container $i" "there can be none here"
+	done
+fi
 
 # -- Without privileges --
 

@@ -4,6 +4,9 @@ writes: one line, an answer for each question.
 
     between NAME LOW HIGH  yes, if the share of the samples with NAME on their
                            stack is; else the share
+    share NAME P           yes, if that share is P, as nearly as so many samples
+                           can tell: five standard deviations; else the share,
+                           and of how many
     lasts NAME NS LOW HIGH
                            yes, if what has NAME on its stack is, in time, LOW to
                            HIGH times so much; else how many times
@@ -13,6 +16,7 @@ writes: one line, an answer for each question.
     threads, processes, lost, complete, status: the number
 """
 import json
+import math
 import sys
 
 
@@ -25,6 +29,16 @@ def between(value, low, high):
     return "yes" if float(low) <= value <= float(high) else f"{value:.3f}"
 
 
+def share(page, name):
+    return total(page, name) / max(page["weight"], 1)
+
+
+def as_expected(page, name, p):
+    n = max(page["samples"], 1)
+    have, room = share(page, name), 5 * math.sqrt(p * (1 - p) / n)
+    return "yes" if abs(have - p) <= room else f"{have:.3f} of {n}"
+
+
 def main():
     words = sys.argv[1:]
     page = json.load(sys.stdin)
@@ -34,8 +48,10 @@ def main():
         if word == "between":
             name, low, high = words[:3]
             del words[:3]
-            share = total(page, name) / max(page["weight"], 1)
-            answers.append(between(share, low, high))
+            answers.append(between(share(page, name), low, high))
+        elif word == "share":
+            answers.append(as_expected(page, words.pop(0),
+                                       float(words.pop(0))))
         elif word == "lasts":
             name, ns, low, high = words[:4]
             del words[:4]

@@ -56,23 +56,42 @@ KEEP static void burn(double seconds)
 
 /* -- Shares -- */
 
-KEEP static void heavy(void)
+/* One multiplication waits for the other: so long each takes, wherever the
+ * loop lies in memory. (Adding to memory takes some processors half as long
+ * again in one of two places.) */
+static inline void multiply(int n)
 {
-	for (int i = 0; i < 300000; i++)
-		sink += (uint64_t)i * 7;
+	uint64_t x = sink;
+
+	for (int i = 0; i < n; i++)
+		__asm__ volatile("imul $7, %0, %0" : "+r"(x) : : "cc");
+	sink = x;
 }
 
-KEEP static void light(void)
+KEEP static void heavy(int n)
 {
-	for (int i = 0; i < 100000; i++)
-		sink += (uint64_t)i * 7;
+	multiply(3 * n);
 }
 
+KEEP static void light(int n)
+{
+	multiply(n);
+}
+
+/* Three to one, in rounds of many lengths: if one lasted as long as it is from
+ * tick to tick, on a machine that happens to be so fast, all ticks would come
+ * at the same place. */
 static void shares(void)
 {
+	uint32_t seed = 1;
+
 	for (double end = used() + 1.0; used() < end;) {
-		heavy();
-		light();
+		int n;
+
+		seed = seed * 1103515245 + 12345;
+		n = 50000 + (int)(seed >> 16) % 100000;
+		heavy(n);
+		light(n);
 	}
 }
 
@@ -284,6 +303,33 @@ static void handle(int sig, int flags)
 			      .sa_flags = SA_SIGINFO | flags};
 
 	CHECK(sigaction(sig, &a, NULL) == 0);
+}
+
+static void raise_again(int sig)
+{
+	sigset_t pending;
+
+	if (came[sig]++ > 0)
+		return;
+	CHECK(raise(sig) == 0);
+	CHECK(came[sig] == 1);
+	CHECK(sigpending(&pending) == 0 && sigismember(&pending, sig) == 1);
+}
+
+/* A signal that its own handler has raised comes when that has ended, though
+ * the thread makes no more calls. */
+static void again(void)
+{
+	static const int sigs[] = {SIGILL, SIGTRAP, SIGBUS, SIGSEGV, SIGUSR1};
+
+	for (size_t i = 0; i < sizeof sigs / sizeof *sigs; i++) {
+		const struct sigaction a = {.sa_handler = raise_again};
+
+		CHECK(sigaction(sigs[i], &a, NULL) == 0);
+		CHECK(raise(sigs[i]) == 0);
+		for (double end = used() + 5; came[sigs[i]] < 2;)
+			CHECK(used() < end);
+	}
 }
 
 /* It is sent to itself, and raised by the processor. */
@@ -517,8 +563,11 @@ static void libraries(const char *path)
 
 /* -- Until told otherwise -- */
 
+static int begun;
+
 static void *burn_on(void *stop)
 {
+	__atomic_fetch_add(&begun, 1, __ATOMIC_RELEASE);
 	while (!*(volatile int *)stop)
 		burn(0.002);
 	return NULL;
@@ -531,6 +580,9 @@ static void server(void)
 
 	for (int i = 0; i < 2; i++)
 		CHECK(pthread_create(&t[i], NULL, burn_on, &stop) == 0);
+	/* Of a thread that has not run yet libc still blocks all signals. */
+	while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) < 2)
+		usleep(1000);
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	while ((got = getchar()) != EOF)
@@ -556,6 +608,7 @@ int main(int argc, char **argv)
 	    {"redzone", red_zone},  {"leaps", leaps},
 	    {"nowhere", nowhere},   {"server", server},
 	    {"reuse", reuse},	    {"idle", idle},
+	    {"again", again},
 	};
 
 	self = argv[0];

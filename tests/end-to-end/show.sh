@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-plan 83
+plan 89
 
 build_image make rel "$ROOT/tests/end-to-end/show_make.c"
 
@@ -217,6 +217,42 @@ like "not of an older program" "$("$HARK" show jit.hark)" '\[anon\]\+0x200000018
 rm "/tmp/perf-$jit.map"
 ln -s "$T/prog.c" "/tmp/perf-$jit.map"
 like "nor through a link" "$("$HARK" show jit.hark)" '\[anon\]\+0x200000018'
+rm "/tmp/perf-$jit.map"
+
+# The same as records.
+cat >dump.py <<'EOP'
+import struct, sys
+def record(kind, body):
+    return struct.pack("<IIQ", kind, 16 + len(body), 1) + body
+def load(addr, size, name):
+    return record(0, struct.pack("<IIQQQQ", 1, 1, addr, addr, size, 1) + name + b"\0" + b"\xc3" * size)
+def move(old, new, size):
+    return record(1, struct.pack("<IIQQQQQ", 1, 1, new, old, new, size, 1))
+head = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 1, 0, 0)
+whole = (head + load(0x200000010, 16, b"old") + record(2, b"lines" * 9) +
+         load(0x200000010, 16, b"dump:make") + load(0x900000000, 32, b"dump:other") +
+         move(0x900000000, 0x200000020, 32) + record(3, b""))
+open(sys.argv[1], "wb").write(whole[:int(sys.argv[2])] if len(sys.argv) > 2 else whole)
+print(len(whole))
+EOP
+dump_len=$(/usr/bin/python3 dump.py "jit-$jit.dump")
+like "names from a dump, and of what was moved" "$("$HARK" show jit.hark)" \
+	'dump:make x 2.*dump:other'
+mkdir -p dumps/.debug/jit/vm
+mv "jit-$jit.dump" dumps/.debug/jit/vm
+like "elsewhere" "$(JITDUMPDIR=$T/dumps "$HARK" show jit.hark)" 'dump:other'
+ln -s "dumps/.debug/jit/vm/jit-$jit.dump" "jit-$jit.dump"
+unlike "not through a link" "$("$HARK" show jit.hark)" 'dump:'
+rm "jit-$jit.dump"
+for ((n = 0; n < dump_len; n += 7)); do
+	/usr/bin/python3 dump.py "jit-$jit.dump" $n >/dev/null
+	"$HARK" show jit.hark >said || echo "status $? of $n bytes"
+done >wrong 2>&1
+is "of half a dump, what is whole" "$(cat wrong)" ""
+unlike "no name is half" "$(cat said)" 'dump:(m|ma|mak|o|ot|oth|othe)( |$)'
+head -c 4096 /dev/urandom >"jit-$jit.dump"
+like "nothing of garbage" "$("$HARK" show jit.hark)" '\[anon\]\+0x200000018'
+rm "jit-$jit.dump"
 
 strip -o stripped prog
 {

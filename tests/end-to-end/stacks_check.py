@@ -283,6 +283,27 @@ def check_pprof(truth, path):
     return f"{len(profile[2])} samples, {inlined} locations with inlined lines"
 
 
+def check_raw(truth, path):
+    """What `pprof -raw` prints of it: as many, of each thread, so deep."""
+    got, now, lines = collections.Counter(), None, 0
+    with open(path, errors="replace") as f:
+        text = f.read().split("\nSamples:\n")[1].split("\nLocations\n")[0]
+    for line in text.splitlines()[1:]:
+        sample = re.match(r" *(\d+) +\d+: ([\d ]*)$", line)
+        label = re.search(r"\btid:\[(\d+)\]", line)
+        if sample:
+            now = int(sample[1])
+        elif label:
+            got[int(label[1])] += now
+            lines += 1
+    want = collections.Counter()
+    for _, thread, node, weight in truth.samples:
+        if node != 0:  # it leaves out samples without a stack
+            want[truth.threads[thread][1]] += weight
+    same_counts(got, want, "threads")
+    return f"{lines} stacks"
+
+
 def check_perfetto(truth, path):
     with open(path, "rb") as f:
         packets = fields(f.read())[1]

@@ -38,6 +38,7 @@ struct thread {
 	uint32_t n_last[UNWIND_MAPS];
 	sigjmp_buf saved;
 	volatile sig_atomic_t is_sampling;
+	volatile sig_atomic_t is_off; /* tables are being made */
 	long samples, wrong, faulted, asked, alone, not_theirs, kept, frames,
 	    walked_n, lost;
 	unsigned seed;
@@ -206,7 +207,7 @@ static void on_sample(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (t == NULL || done)
+	if (t == NULL || done || t->is_off)
 		return;
 	if (sigsetjmp(t->saved, 0) == 0) {
 		t->is_sampling = 1;
@@ -262,20 +263,6 @@ static bool start_timer(void)
 	       timer_settime(timer, 0, &every, NULL) == 0;
 }
 
-static void *run(void *arg)
-{
-	struct thread *t = arg;
-	stack_t alt = {.ss_sp = malloc(ALT), .ss_size = ALT};
-
-	if (alt.ss_sp == NULL || sigaltstack(&alt, NULL) != 0)
-		exit(125);
-	mine = t;
-	if (!start_perf() && !start_timer())
-		exit(125);
-	work_until(&done, t->seed);
-	return NULL;
-}
-
 static void set_handlers(void)
 {
 	struct sigaction sample = {.sa_sigaction = on_sample,
@@ -292,6 +279,47 @@ static void set_handlers(void)
 	sigaction(SIGBUS, &fault, NULL);
 }
 
+static void begin(void)
+{
+	if (getenv("UNWIND_ORACLE") != NULL)
+		oracle = strtol(getenv("UNWIND_ORACLE"), NULL, 10);
+	*(void **)&glibc_backtrace =
+	    dlsym(dlopen("libc.so.6", RTLD_NOW), "backtrace");
+	glibc_backtrace(&(void *){NULL}, 1); /* loads what it needs */
+	unwind_self_open(&space);
+	set_handlers();
+}
+
+static void start(struct thread *t)
+{
+	stack_t alt = {.ss_sp = malloc(ALT), .ss_size = ALT};
+
+	if (alt.ss_sp == NULL || sigaltstack(&alt, NULL) != 0)
+		exit(125);
+	mine = t;
+	if (!start_perf() && !start_timer())
+		exit(125);
+}
+
+static void report(const struct thread *t, FILE *out)
+{
+	fprintf(out,
+		"samples %ld wrong %ld faulted %ld lost %ld frames %ld "
+		"kept %ld walked %ld asked %ld alone %ld differ %ld\n",
+		t->samples, t->wrong, t->faulted, t->lost, t->frames, t->kept,
+		t->walked_n, t->asked, t->alone, t->not_theirs);
+}
+
+#ifndef UNWIND_PRELOADED
+static void *run(void *arg)
+{
+	struct thread *t = arg;
+
+	start(t);
+	work_until(&done, t->seed);
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct thread *t;
@@ -302,14 +330,8 @@ int main(int argc, char **argv)
 		return 125;
 	wanted = strtol(argv[1], NULL, 10);
 	n = (int)strtol(argv[2], NULL, 10);
-	if (getenv("UNWIND_ORACLE") != NULL)
-		oracle = strtol(getenv("UNWIND_ORACLE"), NULL, 10);
 	t = calloc((size_t)n, sizeof *t);
-	*(void **)&glibc_backtrace =
-	    dlsym(dlopen("libc.so.6", RTLD_NOW), "backtrace");
-	glibc_backtrace(&(void *){NULL}, 1); /* loads what it needs */
-	unwind_self_open(&space);
-	set_handlers();
+	begin();
 	for (int i = 0; i < n; i++) {
 		t[i].maps = unwind_self_maps(DEEP);
 		t[i].seed = (unsigned)(i + 1) * 7919;
@@ -318,12 +340,9 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < n; i++) {
 		pthread_join(t[i].id, NULL);
-		printf("samples %ld wrong %ld faulted %ld lost %ld frames %ld "
-		       "kept %ld walked %ld asked %ld alone %ld differ %ld\n",
-		       t[i].samples, t[i].wrong, t[i].faulted, t[i].lost,
-		       t[i].frames, t[i].kept, t[i].walked_n, t[i].asked,
-		       t[i].alone, t[i].not_theirs);
+		report(&t[i], stdout);
 		wrong += t[i].wrong + t[i].not_theirs;
 	}
 	return wrong != 0;
 }
+#endif

@@ -165,7 +165,7 @@ END_TEST
 
 Suite *native_collect_array_suite(void)
 {
-	Suite *s = suite_create("native/collect_array");
+	Suite *s = suite_create("native_collect_array");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

@@ -297,7 +297,7 @@ END_TEST
 
 Suite *native_collect_builtin_suite(void)
 {
-	Suite *s = suite_create("native/collect_builtin");
+	Suite *s = suite_create("native_collect_builtin");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

@@ -332,7 +332,7 @@ END_TEST
 
 Suite *native_collect_process_suite(void)
 {
-	Suite *s = suite_create("native/collect_process");
+	Suite *s = suite_create("native_collect_process");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

@@ -170,7 +170,7 @@ END_TEST
 
 Suite *native_collect_profile_suite(void)
 {
-	Suite *s = suite_create("native/collect_profile");
+	Suite *s = suite_create("native_collect_profile");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

@@ -314,7 +314,7 @@ END_TEST
 
 Suite *native_collect_record_suite(void)
 {
-	Suite *s = suite_create("native/collect_record");
+	Suite *s = suite_create("native_collect_record");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

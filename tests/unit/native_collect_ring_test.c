@@ -323,7 +323,7 @@ END_TEST
 
 Suite *native_collect_ring_suite(void)
 {
-	Suite *s = suite_create("native/collect_ring");
+	Suite *s = suite_create("native_collect_ring");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

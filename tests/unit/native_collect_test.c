@@ -260,7 +260,7 @@ END_TEST
 
 Suite *native_collect_suite(void)
 {
-	Suite *s = suite_create("native/collect");
+	Suite *s = suite_create("native_collect");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);

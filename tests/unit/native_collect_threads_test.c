@@ -501,7 +501,7 @@ END_TEST
 
 Suite *native_collect_threads_suite(void)
 {
-	Suite *s = suite_create("native/collect_threads");
+	Suite *s = suite_create("native_collect_threads");
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 120);

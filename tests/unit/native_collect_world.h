@@ -1,7 +1,7 @@
 /* tests/unit/native_collect_world.h - what the tests of the collector share:
  * one world, and a log of what came out of it. */
-#ifndef NATIVE_COLLECT_WORLD_H
-#define NATIVE_COLLECT_WORLD_H
+#ifndef PROBE_COLLECT_WORLD_H
+#define PROBE_COLLECT_WORLD_H
 
 #include "native/collect_board.h"
 #include "probe_world.h"

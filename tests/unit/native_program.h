@@ -1,5 +1,5 @@
 /* tests/unit/native_program.h - a program with probes in it, for tests of
- * native.
+ * src/native.
  *
  * Every test is a process of its own that has probes put into it: what a
  * program does is in the section program_text and in the C library; all else

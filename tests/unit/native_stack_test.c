@@ -59,25 +59,26 @@ static struct collect_plan *plan;
 static uint64_t plan_used;
 static int n_put, puts_left;
 
-static int put(void *ctx, const void *bytes, size_t len, uint64_t *offset,
-	       struct hark_err *err)
+static void *take_room(void *ctx, size_t len, uint64_t *offset,
+		       struct hark_err *err)
 {
 	(void)ctx;
-	if (puts_left-- == 0)
-		return err_set(err, HARK_ENOMEM, 0, "the plan is full");
+	if (puts_left-- == 0) {
+		err_set(err, HARK_ENOMEM, 0, "the plan is full");
+		return NULL;
+	}
 	ck_assert_uint_lt(plan_used + len, PLAN_SIZE);
-	memcpy((uint8_t *)plan + plan_used, bytes, len);
 	*offset = plan_used;
 	plan_used += (len + 7) & ~7ul;
 	n_put++;
-	return 0;
+	return (uint8_t *)plan + *offset;
 }
 
 static uint64_t put_plain(const void *bytes, size_t len)
 {
 	uint64_t offset;
 
-	put(NULL, bytes, len, &offset, NULL);
+	memcpy(take_room(NULL, len, &offset, NULL), bytes, len);
 	return offset;
 }
 
@@ -98,7 +99,7 @@ static void list_code(void)
 static void open_process(pid_t pid)
 {
 	struct hark_err err = {0};
-	struct stack_store store = {put, NULL};
+	struct stack_store store = {take_room, NULL};
 
 	plan = mmap(NULL, PLAN_SIZE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -808,9 +809,41 @@ START_TEST(tables_are_put_once)
 }
 END_TEST
 
+/* How many rows begin before an address, counted by the table's own search. */
+static uint32_t rows_before(const struct frame_table *t, uint64_t addr)
+{
+	if (addr <= t->base)
+		return 0;
+	if ((addr - 1 - t->base) / FRAME_PAGE >= t->n_pages)
+		return t->n_rows;
+	return frame_rows_until(t, addr - 1);
+}
+
+START_TEST(a_block_knows_how_many_rows_are_before_it)
+{
+	const struct collect_index *index = collect_at(plan, plan->index);
+	const struct collect_frames *f = collect_at(plan, index->frames.offset);
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < index->frames.n; i++) {
+		const struct frame_table *t = collect_at(plan, f[i].table);
+		const uint32_t *block = collect_at(plan, f[i].blocks);
+		uint64_t addr = f[i].start;
+
+		if (f[i].table == 0)
+			continue;
+		for (; addr < f[i].end + COLLECT_BLOCK; addr += COLLECT_BLOCK)
+			ck_assert_uint_eq(*block++,
+					  rows_before(t, addr - f[i].bias));
+		n++;
+	}
+	ck_assert_uint_gt(n, 2);
+}
+END_TEST
+
 START_TEST(a_full_plan_is_told)
 {
-	struct stack_store store = {put, NULL};
+	struct stack_store store = {take_room, NULL};
 	const struct collect_frames *list;
 	struct stack_tables *other;
 	struct hark_err err = {0};
@@ -828,17 +861,20 @@ START_TEST(a_full_plan_is_told)
 }
 END_TEST
 
-static int put_nothing(void *ctx, const void *bytes, size_t len,
-		       uint64_t *offset, struct hark_err *err)
+/* Always the same room. ck_assert allocates, which may fail here. */
+static void *take_again(void *ctx, size_t len, uint64_t *offset,
+			struct hark_err *err)
 {
-	(void)ctx, (void)bytes, (void)len, (void)err;
-	*offset = 8;
-	return 0;
+	(void)ctx, (void)err;
+	if (plan_used + len >= PLAN_SIZE)
+		abort();
+	*offset = plan_used;
+	return (uint8_t *)plan + plan_used;
 }
 
 START_TEST(any_allocation_for_tables_may_fail)
 {
-	struct stack_store store = {put_nothing, NULL};
+	struct stack_store store = {take_again, NULL};
 	const struct collect_frames *list;
 	struct stack_tables *other;
 	int happened = 1, failed = 0, rc;
@@ -880,6 +916,7 @@ Suite *native_stack_suite(void)
 	tcase_add_test(c, a_ring_of_frames_ends);
 	tcase_add_test(c, stacks_of_static_programs_are_walked);
 	tcase_add_test(c, tables_are_put_once);
+	tcase_add_test(c, a_block_knows_how_many_rows_are_before_it);
 	tcase_add_test(c, a_full_plan_is_told);
 	tcase_add_test(c, any_allocation_for_tables_may_fail);
 	suite_add_tcase(s, c);

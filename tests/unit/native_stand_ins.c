@@ -1,5 +1,5 @@
 /* tests/unit/native_stand_ins.c - a collector that counts, for tests of
- * native. Signals come in the middle of it, so it calls no library. */
+ * src/native. Signals come in the middle of it, so it calls no library. */
 #include "native_stand_ins.h"
 
 #include "inside/sys.h"

@@ -1,4 +1,4 @@
-/* tests/unit/native_stand_ins.h - a collector for tests of native.
+/* tests/unit/native_stand_ins.h - a collector for tests of src/native.
  *
  * It stands in for the real one wherever the plan has no COLLECT_MAGIC. */
 #ifndef NATIVE_STAND_INS_H

@@ -99,7 +99,7 @@ static void set_site(struct world *w, unsigned number, uint32_t *clauses,
 	}
 }
 
-/* Reads of memory that is not there end in native. */
+/* Reads of memory that is not there end in src/native. */
 static void guard_reads(const struct collect_plan *plan)
 {
 	static const struct collect_action none;

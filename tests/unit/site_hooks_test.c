@@ -1,8 +1,12 @@
-/* tests/unit/probe_hooks_test.c - what looks like a system call, and what is
+/* tests/unit/site_hooks_test.c - what looks like a system call, and what is
  * one. The code is this program's own. */
 #include "site/hooks.h"
 
+#include "image/image.h"
 #include "image/modules.h"
+#include "image/symbols.h"
+#include "native/native.h"
+#include "site/listing.h"
 
 #include <check.h>
 #include <unistd.h>
@@ -112,37 +116,231 @@ START_TEST(a_call_is_likely_at_every_place)
 }
 END_TEST
 
-START_TEST(a_call_is_possible_where_an_instruction_starts)
+/* Numbers of the same form that no other code has: parts of a file are looked
+ * at together, too. */
+START_TEST(a_call_is_sought_in_the_whole_file)
 {
-	uint64_t known = 0;
-
-	ck_assert_int_eq(hooks_possible(s, self->file, is_1e63, &err), 0);
-	ck_assert_int_eq(hooks_possible(s, self->file, is_1e61, &err), 0);
-	survey_forget(s);
-	ck_assert_int_eq(hooks_possible(s, self->file, is_1e62, &err), 1);
-	/* Nothing is known any more: what was looked at was not all. */
-	for (uint64_t k = 0; k < s->len; k++)
-		known += s->facts[k] != 0 || s->shapes[k] != 0;
-	ck_assert_uint_eq(known, 0);
+	ck_assert_int_eq(hooks_sought(self->file, is_1e61, &err), 1);
+	ck_assert_int_eq(hooks_sought(self->file, is_1e62, &err), 1);
+	ck_assert_int_eq(hooks_sought(self->file, is_1e63, &err), 0);
 }
 END_TEST
 
-START_TEST(a_survey_of_some_functions_has_these)
+START_TEST(a_call_is_a_hook_where_an_instruction_starts)
 {
-	uint64_t at[2] = {linked(hooks_test_no_call) + NO_CALL_AT,
-			  linked(hooks_test_call) + CALL_AT};
-
-	ck_assert_uint_lt(at[0], at[1]);
-	ck_assert_int_eq(survey_functions_with(s, self->file, at + 1, 1, &err),
-			 0);
-	ck_assert(survey_at(s, at[1]) & SURVEY_START);
-	ck_assert_int_eq(survey_at(s, at[0]) & SURVEY_INSIDE, 0);
+	ck_assert_int_eq(hooks_survey(s, self->file, is_1e63, 0, &err), 0);
 	survey_forget(s);
-	ck_assert_int_eq(survey_functions_with(s, self->file, at, 2, &err), 0);
-	ck_assert(survey_at(s, at[1]) & SURVEY_START);
-	ck_assert_int_eq(survey_at(s, at[0]) & SURVEY_START, 0);
-	ck_assert(survey_at(s, at[0]) & SURVEY_INSIDE);
-	ck_assert(survey_at(s, linked(hooks_test_no_call)) & SURVEY_START);
+	ck_assert_int_eq(hooks_survey(s, self->file, is_1e61, 0, &err), 0);
+	survey_forget(s);
+	ck_assert_int_eq(hooks_survey(s, self->file, is_1e62, 0, &err), 1);
+	ck_assert(survey_at(s, linked(hooks_test_call)) & SURVEY_START);
+}
+END_TEST
+
+/* -- A survey of some functions -- */
+
+/* What another function does to the one that is looked at. */
+__asm__(".text\n"
+	".type hooks_test_jumper, @function\n"
+	"hooks_test_jumper:\n"
+	"	test	%edi, %edi\n"
+	"	jne	hooks_test_inner\n"
+	"	call	hooks_test_second\n"
+	"	lea	hooks_test_taken(%rip), %rax\n"
+	"	cmpl	$7, hooks_test_read(%rip)\n"
+	"	ret\n"
+	".size hooks_test_jumper, . - hooks_test_jumper\n"
+	".skip 4096, 0xcc\n"
+	".type hooks_test_visited, @function\n"
+	"hooks_test_visited:\n"
+	"	mov	$0x1e64, %eax\n"
+	"hooks_test_inner:\n"
+	"	syscall\n"
+	"	mov	$1, %ecx\n"
+	"hooks_test_second:\n"
+	"	mov	$2, %ecx\n"
+	"hooks_test_taken:\n"
+	"	ret\n"
+	"hooks_test_read:\n"
+	"	.long	0x90909090\n"
+	"	ret\n"
+	".size hooks_test_visited, . - hooks_test_visited\n"
+	".skip 4096, 0xcc\n");
+extern const char hooks_test_visited[], hooks_test_inner[], hooks_test_second[],
+    hooks_test_taken[], hooks_test_read[];
+
+static bool is_1e64(uint64_t number)
+{
+	return number == 0x1e64;
+}
+
+START_TEST(what_other_functions_do_there_is_known)
+{
+	uint64_t at = linked(hooks_test_inner);
+
+	ck_assert_int_eq(survey_functions_near(s, self->file, &at, 1, &err), 0);
+	ck_assert(survey_at(s, at) & SURVEY_TARGET);
+	ck_assert(survey_at(s, linked(hooks_test_second)) & SURVEY_TARGET);
+	ck_assert(survey_at(s, linked(hooks_test_taken)) & SURVEY_TARGET);
+	ck_assert(survey_at(s, linked(hooks_test_read)) & SURVEY_DATA);
+	/* So the number is not: who jumps there may have another one. */
+	ck_assert_int_eq(hooks_number(s, at), -1);
+	survey_forget(s);
+	ck_assert_int_eq(hooks_survey(s, self->file, is_1e64, 0, &err), 1);
+	ck_assert_int_eq(hooks_number(s, at), -1);
+}
+END_TEST
+
+static uint64_t places[4096];
+static size_t n_places;
+static struct survey *whole;
+
+static int is_near_place(const struct symbol *y)
+{
+	for (size_t i = 0; i < n_places; i++)
+		if (places[i] + SURVEY_NEAR > y->addr &&
+		    places[i] < y->addr + y->size + SURVEY_NEAR)
+			return 1;
+	return 0;
+}
+
+/* That an entry is a target, too, makes no difference. */
+static unsigned facts_of(const struct survey *v, uint64_t addr)
+{
+	unsigned facts = survey_at(v, addr);
+
+	return facts & SURVEY_ENTRY ? facts & ~(unsigned)SURVEY_TARGET : facts;
+}
+
+static int compare_function(void *ctx, const struct symbol *y)
+{
+	unsigned *n = ctx;
+
+	if (!is_near_place(y) || y->addr < s->start ||
+	    y->addr + y->size > s->start + s->len ||
+	    !(survey_at(whole, y->addr) & SURVEY_ENTRY))
+		return 0;
+	for (uint64_t a = y->addr; a < y->addr + y->size; a++) {
+		ck_assert_msg(facts_of(s, a) == facts_of(whole, a),
+			      "%s at 0x%lx of %s: %x, not %x", y->name, a,
+			      image_file_path(s->ctx), facts_of(s, a),
+			      facts_of(whole, a));
+		ck_assert_uint_eq(s->shapes[a - s->start],
+				  whole->shapes[a - s->start]);
+	}
+	++*n;
+	return 0;
+}
+
+/* Padding that a patch could hop to. */
+static void compare_padding(uint64_t at)
+{
+	enum { HOP = 132 };
+
+	for (uint64_t a = at - HOP; a < at + HOP; a++)
+		ck_assert_uint_eq(survey_at(s, a) & SURVEY_PAD,
+				  survey_at(whole, a) & SURVEY_PAD);
+}
+
+static void compare_module(const struct module *m)
+{
+	unsigned n = 0;
+
+	survey_free(s);
+	s = NULL;
+	ck_assert_int_eq(survey_read(m->file, &s, &err), 0);
+	ck_assert_int_eq(survey_of_file(m->file, &whole, &err), 0);
+	n_places = 0;
+	for (uint64_t k = 0; k + 2 <= s->len && n_places < 4096; k++)
+		if (s->bytes[k] == 0x0f && s->bytes[k + 1] == 0x05)
+			places[n_places++] = s->start + k;
+	ck_assert_int_eq(
+	    survey_functions_near(s, m->file, places, n_places, &err), 0);
+	ck_assert_int_eq(
+	    symbols_each(m->file, NULL, compare_function, &n, &err), 0);
+	for (size_t i = 0; i < n_places; i++)
+		if (survey_at(whole, places[i]) & SURVEY_START)
+			compare_padding(places[i]);
+	ck_assert(n_places == 0 || n > 0);
+	survey_free(whole);
+}
+
+/* This program, the C library, the loader, and what else there is. */
+START_TEST(a_survey_of_near_functions_is_as_good_as_one_of_all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < modules_count(modules); i++) {
+		const struct module *m = modules_get(modules, i);
+
+		if (m->file == NULL || m->kind == MODULE_VDSO)
+			continue;
+		compare_module(m);
+		n++;
+	}
+	ck_assert_uint_ge(n, 3);
+}
+END_TEST
+
+/* -- In a listing -- */
+
+static struct listing *listing_with(bool is_probed)
+{
+	struct description d = {
+	    .module = "libc.so.6", .function = "qsort", .name = "entry"};
+	struct listing *l;
+
+	ck_assert_int_eq(listing_new(modules, getpid(), &l, &err), 0);
+	if (is_probed)
+		ck_assert_int_eq(listing_add(l, &d, NULL, NULL, &err), 0);
+	ck_assert_int_eq(listing_add_hooks(l, native_hooks, &err), 0);
+	ck_assert_uint_eq(listing_count(l), is_probed);
+	if (!is_probed) /* later than the hooks */
+		ck_assert_int_eq(listing_add(l, &d, NULL, NULL, &err), 0);
+	return l;
+}
+
+START_TEST(a_module_with_hooks_may_be_probed)
+{
+	struct listing *l = listing_with(false);
+	struct probe p;
+
+	ck_assert_uint_eq(listing_count(l), 1);
+	ck_assert_int_eq(listing_make(l, &err), 0);
+	listing_get(l, 0, &p);
+	ck_assert_str_eq(p.function, "qsort");
+	ck_assert_ptr_nonnull(p.patch);
+	listing_free(l);
+}
+END_TEST
+
+START_TEST(hooks_are_the_same_whatever_is_known_of_other_functions)
+{
+	struct listing *all = listing_with(true), *some;
+	size_t n = listing_hook_count(all);
+
+	ck_assert_int_eq(listing_new(modules, getpid(), &some, &err), 0);
+	ck_assert_int_eq(listing_add_hooks(some, native_hooks, &err), 0);
+	ck_assert_int_eq(listing_make(some, &err), 0);
+	ck_assert_int_eq(listing_make(all, &err), 0);
+	ck_assert_uint_gt(n, 20);
+	ck_assert_uint_eq(n, listing_hook_count(some));
+	for (size_t i = 0; i < n; i++) {
+		struct listing_hook a, b;
+		bool found = false;
+
+		listing_get_hook(all, i, &a);
+		ck_assert_ptr_nonnull(a.patch);
+		for (size_t k = 0; k < n && !found; k++) {
+			listing_get_hook(some, k, &b);
+			found = b.addr == a.addr;
+		}
+		ck_assert(found);
+		ck_assert_ptr_nonnull(b.patch);
+		ck_assert_int_eq(a.patch->form, b.patch->form);
+	}
+	listing_free(some);
+	listing_free(all);
 }
 END_TEST
 
@@ -155,8 +353,13 @@ Suite *site_hooks_suite(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, a_call_is_likely_by_its_bytes);
 	tcase_add_test(c, a_call_is_likely_at_every_place);
-	tcase_add_test(c, a_call_is_possible_where_an_instruction_starts);
-	tcase_add_test(c, a_survey_of_some_functions_has_these);
+	tcase_add_test(c, a_call_is_sought_in_the_whole_file);
+	tcase_add_test(c, a_call_is_a_hook_where_an_instruction_starts);
+	tcase_add_test(c, what_other_functions_do_there_is_known);
+	tcase_add_test(c, a_survey_of_near_functions_is_as_good_as_one_of_all);
+	tcase_add_test(c, a_module_with_hooks_may_be_probed);
+	tcase_add_test(c,
+		       hooks_are_the_same_whatever_is_known_of_other_functions);
 	suite_add_tcase(suite, c);
 	return suite;
 }

@@ -46,8 +46,15 @@ static struct unwind_last last;
 
 static struct {
 	long samples, kept, skipped, frames, kinds[FRAME_KINDS], guesses,
-	    ends[4], deep, islands;
+	    ends[4], deep, islands, trusted;
 } met;
+
+/* What was there at the last look, if anybody looks. */
+static struct {
+	uint64_t was[WORDS], was_low_end;
+	uint32_t page; /* words; 0: nobody does */
+	struct unwind_calm calm;
+} look;
 
 static uint64_t seed;
 
@@ -305,6 +312,7 @@ static void note_kinds(const struct unwind_sample *got)
 	met.frames += got->depth;
 	met.kept += got->kept;
 	met.skipped += got->depth - got->walked;
+	met.trusted += got->trusted;
 	met.ends[got->end]++;
 	met.guesses += got->worst >= UNWIND_LINK;
 	met.deep += got->depth > 100;
@@ -340,6 +348,37 @@ static struct unwind_check check_again(const struct frame_cpu *cpu,
 	return check;
 }
 
+/* A page that was not there then or is not there now is not calm. */
+static bool is_calm_page(uint32_t k)
+{
+	return k * 8ul >= low_end && k * 8ul >= look.was_low_end &&
+	       memcmp(&memory[k], &look.was[k], look.page * 8ul) == 0;
+}
+
+/* Some looks find nothing out; of some only a part is known. */
+static void look_at_pages(void)
+{
+	struct unwind_calm *c = &look.calm;
+
+	space.calm = NULL;
+	if (look.page == 0 || any(20) == 0)
+		return;
+	space.calm = c;
+	c->look++;
+	c->n = 0;
+	for (uint32_t k = 0; k < WORDS && c->n < UNWIND_CALMS; k += look.page) {
+		const uint64_t at = STACK + k * 8ul;
+
+		if (!is_calm_page(k))
+			continue;
+		if (c->n == 0 || c->range[c->n - 1].to != at)
+			c->range[c->n++] = (struct unwind_range){at, at};
+		c->range[c->n - 1].to = at + look.page * 8ul;
+	}
+	memcpy(look.was, memory, sizeof memory);
+	look.was_low_end = low_end;
+}
+
 /* What was kept is what was there. */
 static void check_sample(uint32_t max_depth)
 {
@@ -348,6 +387,7 @@ static void check_sample(uint32_t max_depth)
 	enum unwind_end end;
 	uint32_t n;
 
+	look_at_pages();
 	n = unwind_walk(&space, &cpu, walked, max_depth, &end);
 	unwind_sample(&space, maps, &cpu, &got);
 	ck_assert_msg(unwind_self_same(maps, &got, walked, n, end),
@@ -363,6 +403,7 @@ static void setup(void)
 {
 	memset(&met, 0, sizeof met);
 	memset(&last, 0, sizeof last);
+	memset(&look, 0, sizeof look);
 	space = (struct unwind_space){.code = frames,
 				      .n_code = 1,
 				      .base = (const uint8_t *)&code,
@@ -521,6 +562,40 @@ START_TEST(samples_are_walks)
 }
 END_TEST
 
+/* Pages that nobody has written are not looked at, and it makes no difference.
+ * A page of one word is calm wherever a word is. */
+START_TEST(samples_of_calm_memory_are_walks)
+{
+	look.page = 1u << (2 * _i);
+	run_program(77 + (uint64_t)_i, 30000, DEEP);
+	ck_assert_int_gt(met.trusted, met.samples);
+	ck_assert_int_gt(met.islands, 0);
+}
+END_TEST
+
+/* The map of a look before the last one is compared: meanwhile that was written
+ * which was calm since. */
+START_TEST(only_the_map_of_the_last_look_is_trusted)
+{
+	mildness = UINT32_MAX;
+	look.page = 16;
+	maps = unwind_self_maps(DEEP);
+	make_code();
+	begin_program();
+	for (int i = 0; i < 3000; i++) {
+		change_program();
+		check_sample(DEEP);
+		if (any(3) != 0)
+			continue;
+		/* A look that no sample of this stack has seen. */
+		if (n_levels > 8)
+			poke(level[n_levels - 4].sp - 8, any_pc());
+		look_at_pages();
+	}
+	ck_assert_int_gt(met.trusted, 0);
+}
+END_TEST
+
 START_TEST(samples_without_guesses_are_walks)
 {
 	run_program(0x1234 + (uint64_t)_i, 30000, DEEP);
@@ -658,6 +733,8 @@ Suite *unwind_map_suite(void)
 	tcase_add_test(c, a_check_sees_each_difference);
 	tcase_add_loop_test(c, an_empty_slot_is_no_rule, 0, 4);
 	tcase_add_loop_test(c, samples_are_walks, 0, 4);
+	tcase_add_loop_test(c, samples_of_calm_memory_are_walks, 0, 4);
+	tcase_add_test(c, only_the_map_of_the_last_look_is_trusted);
 	tcase_add_loop_test(c, samples_without_guesses_are_walks, 0, 2);
 	tcase_add_loop_test(c, samples_of_few_frames_are_walks, 0, 2);
 	tcase_add_test(c, samples_that_keep_little_are_walks);

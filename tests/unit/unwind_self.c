@@ -25,21 +25,22 @@ static void die(const struct hark_err *err)
 	exit(125);
 }
 
-static int put(void *ctx, const void *bytes, size_t len, uint64_t *offset,
-	       struct hark_err *err)
+static void *take_room(void *ctx, size_t len, uint64_t *offset,
+		       struct hark_err *err)
 {
 	(void)ctx;
-	if (used + len > ROOM)
-		return err_set(err, HARK_ENOMEM, 0, "no room for tables");
-	memcpy(room + used, bytes, len);
+	if (used + len > ROOM) {
+		err_set(err, HARK_ENOMEM, 0, "no room for tables");
+		return NULL;
+	}
 	*offset = used;
 	used += (len + 7) & ~7ul;
-	return 0;
+	return room + *offset;
 }
 
 static void open_process(struct unwind_space *s)
 {
-	struct stack_store store = {put, NULL};
+	struct stack_store store = {take_room, NULL};
 	struct hark_err err = {0};
 
 	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
@@ -61,15 +62,19 @@ void unwind_self_open(struct unwind_space *s)
 	struct hark_err err = {0};
 	uint64_t at = 0;
 	bool changed;
+	void *to;
 	size_t n;
 
 	if (s->cache == NULL)
 		open_process(s);
 	else if (modules_refresh(modules, &changed, &err) < 0)
 		die(&err);
-	if (stack_tables_list(tables, modules, &list, &n, &err) < 0 ||
-	    put(NULL, list, n * sizeof *list, &at, &err) < 0)
+	if (stack_tables_list(tables, modules, &list, &n, &err) < 0)
 		die(&err);
+	to = take_room(NULL, n * sizeof *list, &at, &err);
+	if (to == NULL)
+		die(&err);
+	memcpy(to, list, n * sizeof *list);
 	s->code = (const struct collect_frames *)(room + at);
 	s->n_code = n;
 	s->generation++;

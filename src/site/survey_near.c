@@ -1,0 +1,254 @@
+/* site/survey_near.c - a survey of a few functions that tells as much of them
+ * as one of all.
+ *
+ * Most of what is known of a function comes from its own code. What others add
+ * is where they jump to in it, and what they read there. To find that out one
+ * need not follow them: a branch or an operand that leads into the function is
+ * four bytes behind one of a few others, wherever it may stand. So all code is
+ * looked at once, byte by byte, and each function that has such bytes is
+ * followed in full: either they are what they look like, or they are not, and
+ * then it tells nothing. A branch of one byte comes from nearby.
+ *
+ * N1  What is near is a function as a whole, and all that overlap it. So
+ *     following it sees what a survey of all functions would have seen.
+ * N2  Calls of entries are not followed: an entry is as good as a target.
+ * N3  Jump tables lead within their function. */
+#include "site/survey_priv.h"
+
+#include "image/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct piece { /* a function */
+	uint64_t start, end;
+	bool is_near, is_asked;
+};
+
+struct near {
+	struct survey *s; /* borrowed */
+	struct piece *at; /* owned, ascending by .start */
+	size_t n, room;
+	bool last_is_sub; /* has no name: only call-frame rules speak of it */
+	const uint64_t *addr; /* borrowed, ascending */
+	size_t n_addr;
+	uint8_t *map; /* owned: a bit for each GRAIN bytes of near functions */
+	struct hark_err *err; /* borrowed */
+};
+
+enum { GRAIN = 64 };
+
+/* -- Which functions -- */
+
+/* Is one of the addresses in it, or not far? */
+static bool is_near(const struct near *t, uint64_t start, uint64_t end)
+{
+	uint64_t from = start > SURVEY_NEAR ? start - SURVEY_NEAR : 0;
+	size_t low = 0, high = t->n_addr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->addr[middle] < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->n_addr && t->addr[low] < end + SURVEY_NEAR;
+}
+
+static int add_piece(void *ctx, const struct symbol *y)
+{
+	struct near *t = ctx;
+	struct piece p = {.start = y->addr, .end = y->addr + y->size};
+
+	/* A signal's return: see is_shifted() in survey.c. */
+	if (t->n > 0 && t->last_is_sub && t->at[t->n - 1].start + 1 == y->addr)
+		t->n--;
+	t->last_is_sub = false;
+	if (p.end <= p.start || p.start < t->s->start ||
+	    p.end - t->s->start > t->s->len)
+		return 0;
+	if (t->n == t->room) {
+		size_t room = t->room ? t->room * 2 : 1024;
+		struct piece *more = reallocarray(t->at, room, sizeof *more);
+
+		if (more == NULL)
+			return err_set(t->err, HARK_ENOMEM, 0, "out of memory");
+		t->at = more;
+		t->room = room;
+	}
+	p.is_near = is_near(t, p.start, p.end);
+	t->last_is_sub = y->kind == SYMBOL_SUB;
+	t->at[t->n++] = p;
+	return 0;
+}
+
+/* N1, once in each direction; true if there are more now. */
+static bool spread(struct near *t)
+{
+	uint64_t until = 0, from = UINT64_MAX;
+	bool more = false;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct piece *p = &t->at[i];
+
+		if (!p->is_near && p->start < until)
+			more = p->is_near = true;
+		if (p->is_near && p->end > until)
+			until = p->end;
+	}
+	for (size_t i = t->n; i-- > 0;) {
+		struct piece *p = &t->at[i];
+
+		if (!p->is_near && p->end > from)
+			more = p->is_near = true;
+		if (p->is_near)
+			from = p->start;
+	}
+	return more;
+}
+
+/* -- Who leads there -- */
+
+static int draw_map(struct near *t)
+{
+	t->map = calloc(t->s->len / GRAIN / 8 + 1, 1);
+	if (t->map == NULL)
+		return err_set(t->err, HARK_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < t->n; i++) {
+		uint64_t k = (t->at[i].start - t->s->start) / GRAIN;
+		uint64_t end = (t->at[i].end - 1 - t->s->start) / GRAIN;
+
+		for (; t->at[i].is_near && k <= end; k++)
+			t->map[k / 8] |= (uint8_t)(1 << k % 8);
+	}
+	return 0;
+}
+
+static bool is_on_map(const struct near *t, uint64_t at)
+{
+	return at < t->s->len && t->map[at / GRAIN / 8] >> at / GRAIN % 8 & 1;
+}
+
+/* Of near functions, and of what follows them: padding ends there. */
+static void mark_entries(struct near *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		uint64_t at = t->at[i].start - t->s->start;
+
+		if (is_on_map(t, at) || (i > 0 && t->at[i - 1].is_near))
+			t->s->facts[at] |= SURVEY_ENTRY;
+	}
+}
+
+/* Is this in a near function, and not its entry (N2)? */
+static bool is_inside(const struct near *t, uint64_t at)
+{
+	return is_on_map(t, at) && !(t->s->facts[at] & SURVEY_ENTRY);
+}
+
+/* What may begin a branch, or stand before an operand? Of two bytes the rarer
+ * one is looked for. */
+enum {
+	LEAD_NONE,
+	LEAD_FAR,
+	LEAD_FAR2, /* if the next byte is right, too */
+	LEAD_SHORT,
+	LEAD_OPERAND
+};
+
+/* clang-format off */
+#define RIP(n) [(n) + 5] = LEAD_OPERAND /* modrm: rip and 32 bits */
+static const uint8_t lead_of[256] = {
+    RIP(0), RIP(8), RIP(16), RIP(24), RIP(32), RIP(40), RIP(48), RIP(56),
+    [0x0f] = LEAD_FAR2,           /* 80 to 8f: jcc */
+    [0x70 ... 0x7f] = LEAD_SHORT, /* jcc */
+    [0xc7] = LEAD_FAR2,           /* f8: xbegin */
+    [0xe0 ... 0xe3] = LEAD_SHORT, /* loop, jrcxz */
+    [0xe8 ... 0xe9] = LEAD_FAR,   /* call, jmp */
+    [0xeb] = LEAD_SHORT,          /* jmp */
+};
+#undef RIP
+/* clang-format on */
+
+static uint64_t far_target(const uint8_t *b, uint64_t k)
+{
+	int32_t far;
+
+	memcpy(&far, b + k, sizeof far);
+	return k + sizeof far + (uint64_t)(int64_t)far;
+}
+
+/* Do the bytes from b[k] on lead into a near function? */
+static bool leads_there(const struct near *t, const uint8_t *b, uint64_t k)
+{
+	uint64_t to;
+
+	switch (lead_of[b[k]]) {
+	case LEAD_FAR:
+		return is_inside(t, far_target(b, k + 1));
+	case LEAD_FAR2:
+		return (b[k] == 0x0f ? (b[k + 1] & 0xf0) == 0x80
+				     : b[k + 1] == 0xf8) &&
+		       is_inside(t, far_target(b, k + 2));
+	case LEAD_SHORT:
+		return is_inside(t,
+				 k + 2 + (uint64_t)(int64_t)(int8_t)b[k + 1]);
+	case LEAD_OPERAND: /* a constant of up to four bytes follows it */
+		to = far_target(b, k + 1);
+		return is_inside(t, to) || is_inside(t, to + 1) ||
+		       is_inside(t, to + 2) || is_inside(t, to + 4);
+	default:
+		return false;
+	}
+}
+
+/* There are X86_MAX_LEN bytes behind the last, so none is read too far. */
+static bool has_lead(const struct near *t, const struct piece *p)
+{
+	const struct survey *s = t->s;
+
+	for (uint64_t k = p->start - s->start; k < p->end - s->start; k++)
+		if (lead_of[s->bytes[k]] != LEAD_NONE &&
+		    leads_there(t, s->bytes, k))
+			return true;
+	return false;
+}
+
+/* -- The survey -- */
+
+static int look(struct near *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->at[i].is_asked = t->at[i].is_near || has_lead(t, &t->at[i]);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->at[i].is_asked &&
+		    survey_function(t->s, t->at[i].start, t->at[i].end,
+				    t->err) < 0)
+			return -1;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->at[i].is_near)
+			survey_padding_in(t->s, t->at[i].start, t->at[i].end);
+	return 0;
+}
+
+int survey_functions_near(struct survey *s, struct image_file *f,
+			  const uint64_t *addr, size_t n, struct hark_err *err)
+{
+	struct near t = {.s = s, .addr = addr, .n_addr = n, .err = err};
+	int rc = -1;
+
+	if (symbols_each(f, NULL, add_piece, &t, err) < 0)
+		goto out;
+	while (spread(&t))
+		;
+	if (draw_map(&t) < 0)
+		goto out;
+	mark_entries(&t);
+	rc = look(&t);
+out:
+	free(t.at);
+	free(t.map);
+	return rc;
+}
