@@ -5,19 +5,23 @@
  * It dives through DEPTH calls of 64 functions, a sixteenth of them with a
  * frame of varying size; at the bottom it works for some microseconds, comes up
  * TOP calls, and dives again, ROUNDS times. So a profiler that samples it finds
- * DEPTH calls of dive_*(), or up to TOP fewer, whenever it looks. RESULT gets
- * one line: CPU time of the process in ns, for the rounds alone; DEPTH; and a
- * sum that depends on every call. bench/sampling makes the table. */
+ * DEPTH calls of dive_*(), or up to TOP fewer, whenever it looks and sees
+ * turn(), which is called when the first dive is done. RESULT gets one line:
+ * CPU time of the process in ns, for the dives; DEPTH; a sum that depends on
+ * every call; and CPU time of the first PART rounds, of the next ones, and so
+ * on, as far as they are whole. bench/sampling makes the table. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { TOP = 5, FUNCTIONS = 64, WORK = 2000 };
+enum { TOP = 5, FUNCTIONS = 64, WORK = 2000, PART = 4000, PARTS = 1000 };
 
 static uint64_t rounds, sum;
 static int is_down; /* only the last calls are made, again and again */
 static unsigned seed = 1;
+static uint64_t part_ns[PARTS];
+static unsigned n_parts;
 
 static inline uint64_t dive(unsigned left);
 
@@ -34,13 +38,29 @@ __attribute__((noinline)) static uint64_t work(uint64_t x)
 	return x;
 }
 
+/* Of the one thread: that of the process moves by ticks of the kernel's, 4 ms,
+ * while it has a timer by its CPU time, as gperftools gives it. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 __attribute__((noinline)) static uint64_t turn(void)
 {
-	uint64_t n = 0;
+	uint64_t n = 0, before = cpu_ns(), now;
 
 	is_down = 1;
-	for (uint64_t i = 0; i < rounds; i++)
+	for (uint64_t i = 1; i <= rounds; i++) {
 		n += dive(TOP);
+		if (i % PART == 0 && n_parts < PARTS) {
+			now = cpu_ns();
+			part_ns[n_parts++] = now - before;
+			before = now;
+		}
+	}
 	return n;
 }
 
@@ -79,14 +99,6 @@ __attribute__((always_inline)) static inline uint64_t dive(unsigned left)
 	return dives[draw() % FUNCTIONS](left);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 int main(int argc, char **argv)
 {
 	unsigned depth = argc == 4 ? (unsigned)atoi(argv[1]) : 0;
@@ -102,6 +114,9 @@ int main(int argc, char **argv)
 	out = fopen(argv[3], "w");
 	if (out == NULL)
 		return 125;
-	fprintf(out, "%" PRIu64 " %u %" PRIu64 "\n", before, depth, n);
+	fprintf(out, "%" PRIu64 " %u %" PRIu64, before, depth, n);
+	for (unsigned i = 0; i < n_parts; i++)
+		fprintf(out, " %" PRIu64, part_ns[i]);
+	fputc('\n', out);
 	return fclose(out) == 0 ? 3 : 125;
 }

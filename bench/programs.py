@@ -4,7 +4,8 @@ A program is a row: an id, what it runs at each size, why it is here, which
 Debian package has it.  Size M takes 0.3 to 0.6 seconds natively on a machine
 of 2025, S a tenth of that (a quick look), L about one to three (releases).
 Commands run in the folder of the inputs; a word that names an input makes
-that input needed.  {mt}, {fib} and {cc1} stand for paths found at run time.
+that input needed.  {mt}, {fib}, {cc1}, {cc1plus} stand for paths found at run
+time.
 
 Kinds: `plain` rows are commands.  `redis` rows are numbers of requests sent
 to a server that runs behind the tool.  `start` rows are numbers of times that
@@ -12,7 +13,8 @@ to a server that runs behind the tool.  `start` rows are numbers of times that
 
 Groups: geometric means are taken over `single` and over `threads`; a row in
 `other` measures something else than code that runs (waiting, starting), and
-stands for itself.
+stands for itself.  A row with threads names the one that does the same work
+without (`alone`): what threads cost a way is the quotient of their multiples.
 """
 import shlex
 import shutil
@@ -37,6 +39,7 @@ class Program:
     group: str = "single"
     kind: str = "plain"
     tool: str = ""  # what must be installed, if not the command's first word
+    alone: str = ""  # the row that does the same work with one thread
 
     def at(self, size: str) -> str:
         """The command (or the number) at size S, M or L."""
@@ -83,13 +86,20 @@ PROGRAMS = [
             X264 + "frames-180.y4m", "AVX2 and AVX-512, wide loads", "x264"),
     Program("zstd-2t", "zstd -q -1 -T2 -c text-24m",
             "zstd -q -6 -T2 -c text-24m", "zstd -q -9 -T2 -c text-24m",
-            "2 threads and a queue between them", "zstd", "threads"),
+            "2 threads and a queue between them", "zstd", "threads",
+            alone="zstd-1t"),
+    Program("zstd-1t", "zstd -q -1 -T1 -c text-24m",
+            "zstd -q -6 -T1 -c text-24m", "zstd -q -9 -T1 -c text-24m",
+            "as much work as zstd-2t, by one thread", "zstd", "other"),
     Program("pigz-2t", "pigz -9 -p2 -c text-200k", "pigz -9 -p2 -c text-2m",
             "pigz -9 -p2 -c text-8m", "2 threads that share little", "pigz",
-            "threads"),
+            "threads", alone="pigz-1t"),
+    Program("pigz-1t", "pigz -9 -p1 -c text-200k", "pigz -9 -p1 -c text-2m",
+            "pigz -9 -p1 -c text-8m", "as much work as pigz-2t, by one thread",
+            "pigz", "other"),
     Program("mt-2t", "{mt} 10000000 2", "{mt} 100000000 2",
             "{mt} 400000000 2", "2 threads, mutex and atomics on hot lines",
-            "gcc", "threads", tool="gcc"),
+            "gcc", "threads", tool="gcc", alone="mt-1t"),
     Program("mt-1t", "{mt} 20000000 1", "{mt} 200000000 1",
             "{mt} 800000000 1", "as much work as mt-2t, and nobody to meet",
             "gcc", "other", tool="gcc"),
@@ -103,11 +113,24 @@ PROGRAMS = [
             tool="gcc"),
 ]
 
+# Large programs with large libraries, for bench/sampling: what it takes to get
+# to know their code counts there.
+PROFILED = [
+    Program("clang", "clang -O2 -S functions-6.c -o -",
+            "clang -O2 -S functions-60.c -o -",
+            "clang -O2 -S functions-110.c -o -",
+            "160 MB of libraries, 20 of them", "clang"),
+    Program("cc1plus", "{cc1plus} -quiet -O2 functions-6.c -o -",
+            "{cc1plus} -quiet -O2 functions-60.c -o -",
+            "{cc1plus} -quiet -O2 functions-110.c -o -",
+            "as cc1, with a larger compiler", "g++", tool="g++"),
+]
 
-@lru_cache(maxsize=1)
-def find_cc1() -> str:
-    """gcc's own compiler: the driver would start three more programs."""
-    asked = subprocess.run(["gcc", "-print-prog-name=cc1"], text=True,
+
+@lru_cache(maxsize=None)
+def find_compiler(name: str) -> str:
+    """gcc's own compilers: the driver would start three more programs."""
+    asked = subprocess.run(["gcc", f"-print-prog-name={name}"], text=True,
                            capture_output=True, check=True)
     return asked.stdout.strip()
 
@@ -126,8 +149,8 @@ def command(program: Program, size: str, paths: dict[str, str]) -> Argv:
     The program is named by its whole path: not every tool searches PATH.
     """
     words = shlex.split(program.at(size))
-    if words[0] == "{cc1}":
-        words[0] = find_cc1()
+    if words[0] in ("{cc1}", "{cc1plus}"):
+        words[0] = find_compiler(words[0][1:-1])
     words = [word.format(**paths) for word in words]
     return [shutil.which(words[0]) or words[0], *words[1:]]
 

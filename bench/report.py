@@ -19,6 +19,7 @@ from stats import Figure, figure, geomean
 from ways import Way
 
 FIELDS = ("cpu_s", "wall_s", "rss_kb", "bytes")
+THREADS_BAR = 1.3  # threads may make a way so much dearer
 
 
 @dataclass
@@ -158,6 +159,28 @@ def mean_lines(programs: list[Program], rows: dict[str, Row],
     return lines
 
 
+def thread_ratios(programs: list[Program], rows: dict[str, Row],
+                  way: str) -> dict[str, float]:
+    """The multiple of each program with threads over that of one thread."""
+    found = {}
+    for p in programs:
+        both = [ratio(rows[k], way, "cpu_s") if k in rows else None
+                for k in (p.id, p.alone)]
+        if both[0] is not None and both[1] is not None:
+            found[p.id] = both[0].median / both[1].median
+    return found
+
+
+def thread_lines(programs: list[Program], rows: dict[str, Row],
+                 names: list[str]) -> list[str]:
+    """What threads cost each way, and whether that is too much."""
+    found = [thread_ratios(programs, rows, name) for name in names[1:]]
+    return [line("threads", [f"{p.id}:"] + [
+        (f"{short(f[p.id])} {'<=' if f[p.id] <= THREADS_BAR else 'OVER'} "
+         f"{THREADS_BAR}") if p.id in f else "-" for f in found])
+            for p in programs if any(p.id in f for f in found)]
+
+
 def other_tables(rows: dict[str, Row], names: list[str]) -> list[str]:
     """Wall time, memory and what was written."""
     writers = [name for name in names
@@ -246,6 +269,12 @@ def means_json(programs: list[Program], rows: dict[str, Row],
                     "n": len(found), "geomean": geomean(list(found.values())),
                     "worst": found[worst], "worst_program": worst}
     return out
+
+
+def threads_json(programs: list[Program], rows: dict[str, Row],
+                 names: list[str]) -> dict[str, object]:
+    """What threads cost, by way and program."""
+    return {name: thread_ratios(programs, rows, name) for name in names[1:]}
 
 
 def samples_json(rows: dict[str, Row]) -> list[dict[str, object]]:

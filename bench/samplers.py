@@ -2,8 +2,10 @@
 
 A sampler makes a command that runs a program under it, and afterwards tells
 from what it wrote how many samples there are, how many bytes they take, and
-how many frames of a kind (dive_*, of deep.c) the deepest of them has.  To
-measure one more peer, add one entry to samplers().
+how many frames of a kind (dive_*, of deep.c) the deepest of them has.  How many
+there should be is known of samples that have turn() in them: before, deep.c is
+still on its way down.  (gperftools' file has no names: all samples, all
+frames.)  To measure one more peer, add one entry to samplers().
 """
 import os
 import pathlib
@@ -17,6 +19,7 @@ from measure import Lab
 from ways import Argv
 
 PREFIX = "dive_"  # how deep.c calls the functions that it is deep in
+DOWN = "turn"     # and the one that it is in when it is down
 PREVIEW = 60      # samples of which perf script is asked for the frames
 PROFILER = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
 
@@ -64,14 +67,11 @@ def hark_look(lab: Lab, hark: str) -> Seen:
     for line in text.splitlines():
         stack, count = line.rsplit(" ", 1)
         n += int(count)
-        depths.append(sum(f.startswith(PREFIX) for f in stack.split(";")))
+        frames = stack.split(";")
+        if DOWN in frames:
+            depths.append(sum(f.startswith(PREFIX) for f in frames))
     return Seen(n, output(lab).stat().st_size, max(depths, default=0),
-                least(depths))
-
-
-def least(depths: list[int]) -> int:
-    """The smallest but for those of a start or an end, which have none."""
-    return min((d for d in depths if d > 0), default=0)
+                min(depths, default=0))
 
 
 # -- perf ---------------------------------------------------------------------
@@ -95,25 +95,24 @@ def perf_look(lab: Lab, _hark: str) -> Seen:
     env = dict(os.environ, PERF_PAGER="cat")
     flat = subprocess.run([*base, "-F", "pid", "-G"], env=env, check=True,
                           capture_output=True, text=True).stdout
-    depths, depth = [], 0
+    depths, frames = [], []
     with subprocess.Popen([*base, "-F", "ip,sym", "--max-stack", "100000",
                            "--no-inline"], env=env, text=True,
                           stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as script:
         assert script.stdout is not None
         for line in script.stdout:
-            if line.strip():
-                depth += PREFIX in line
-            elif depth:
-                depths.append(depth)
-                depth = 0
+            if words := line.split():
+                frames.append(words[-1])
+                continue
+            if DOWN in frames:
+                depths.append(sum(f.startswith(PREFIX) for f in frames))
+            frames = []
             if len(depths) == PREVIEW:
                 script.kill()
                 break
-    if depth:
-        depths.append(depth)
     return Seen(len(flat.split()), output(lab).stat().st_size,
-                max(depths, default=0), least(depths))
+                max(depths, default=0), min(depths, default=0))
 
 
 # -- gperftools ---------------------------------------------------------------
@@ -135,7 +134,7 @@ def preload_look(lab: Lab, _hark: str) -> Seen:
         n += count
         depths.append(depth)
         at += 2 + depth
-    return Seen(n, at * 8, max(depths, default=0), least(depths))
+    return Seen(n, at * 8, max(depths, default=0), min(depths, default=0))
 
 
 # -- All of them --------------------------------------------------------------
