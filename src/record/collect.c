@@ -274,8 +274,7 @@ void tape_note(struct vcpu *v, unsigned why, uint64_t pc, const void *info)
 		memcpy(t->info, info, sizeof t->info);
 }
 
-/* -- What memory held
- * ----------------------------------------------------------------- */
+/* -- What memory held ------------------------------------------------------ */
 
 static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
 			const uint64_t *words)
@@ -292,61 +291,68 @@ static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
 	put_end(&t->pen, at + WIRE_GRANULE);
 }
 
-static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
-		    const void *bytes, uint32_t len)
+/* BYTES, as far as the bytes themselves. time: when they were found there; NULL
+ * if that need not be told. */
+static uint8_t *begin_bytes(struct vcpu *v, uint64_t pc, uint32_t index,
+			    uint32_t len, const uint64_t *time)
 {
 	struct tape *t = v->tape;
-	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES, 0,
-				POSITION_MAX + 4 + len);
+	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES,
+				time ? WIRE_BYTES_SEEN : 0,
+				POSITION_MAX + VARINT_MAX + 4 + len);
 
 	if (!at)
-		return;
+		return 0;
 	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_word(at, index);
-	put_end(&t->pen, put_bytes(at, bytes, len));
+	if (time) {
+		at = put_varint(at, *time - t->last_tsc);
+		t->last_tsc = *time;
+	}
+	return put_word(at, index);
 }
 
-/* A granule is not what the thread last saw there, so somebody else was: when,
- * and what is there now, from the first word that differs to the last. */
-static void put_seen(struct vcpu *v, uint64_t pc, uint32_t index,
-		     const uint64_t *now, const uint64_t *shadow)
+static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
+		    const void *bytes, uint32_t len, const uint64_t *time)
 {
-	struct tape *t = v->tape;
+	uint8_t *at = begin_bytes(v, pc, index, len, time);
+
+	if (at)
+		put_end(&v->tape->pen, put_bytes(at, bytes, len));
+}
+
+/* A granule is not what the shadow has, so somebody else was there: when that
+ * was seen, and what is there now. Of a granule that the thread has seen
+ * before, from the first word that differs to the last. */
+static void put_seen(struct vcpu *v, uint64_t pc, uint32_t index,
+		     const uint64_t *now, const uint64_t *shadow, int known)
+{
 	uint64_t time = order_clock();
 	unsigned first = 0, end = 4;
-	uint8_t *at =
-	    put_begin(v->engine, &t->pen, WIRE_REC_BYTES, WIRE_BYTES_SEEN,
-		      POSITION_MAX + VARINT_MAX + 4 + WIRE_GRANULE);
+	uint8_t *at;
 
+	while (known && first < 3 && now[first] == shadow[first])
+		first++;
+	while (known && end > first + 1 && now[end - 1] == shadow[end - 1])
+		end--;
+	at = begin_bytes(v, pc, index - index % WIRE_GRANULE + 8 * first,
+			 WIRE_GRANULE, &time);
 	if (!at)
 		return;
-	while (first < 3 && now[first] == shadow[first])
-		first++;
-	while (end > first + 1 && now[end - 1] == shadow[end - 1])
-		end--;
-	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_varint(at, time - t->last_tsc);
-	t->last_tsc = time;
-	at = put_word(at, index - index % WIRE_GRANULE + 8 * first);
 	for (; first < end; first++, at += 8)
 		__builtin_memcpy(at, &now[first], 8);
-	put_end(&t->pen, at);
+	put_end(&v->tape->pen, at);
 }
 
 /* At most 8 bytes, out of a register. */
 static void put_value(struct vcpu *v, uint64_t pc, uint32_t index,
-		      uint64_t value, uint32_t len)
+		      uint64_t value, uint32_t len, const uint64_t *time)
 {
-	struct tape *t = v->tape;
-	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES, 0,
-				POSITION_MAX + 4 + sizeof value);
+	uint8_t *at = begin_bytes(v, pc, index, sizeof value, time);
 
 	if (!at)
 		return;
-	at = put_position(t, at, vcpu_count(v), pc);
-	at = put_word(at, index);
 	__builtin_memcpy(at, &value, sizeof value);
-	put_end(&t->pen, at + len);
+	put_end(&v->tape->pen, at + len);
 }
 
 /* Memory as it is now, from an address on; what the shadow has of it, too. */
@@ -365,7 +371,7 @@ static void put_memory(struct vcpu *v, uint64_t pc, uint64_t address,
 			len = (uint32_t)room;
 		if (guest_copy(shadow, (const void *)address, len) != 0)
 			return;
-		put_raw(v, pc, index, shadow, len);
+		put_raw(v, pc, index, shadow, len, 0);
 		address += len;
 		left -= len;
 	}
@@ -380,6 +386,114 @@ static void put_frame(struct vcpu *v)
 	put_memory(v, v->pc, v->gpr[4], RETURN + CONTEXT + INFO);
 }
 
+/* -- Filling the shadow -- */
+
+static int same_words(const uint64_t *a, const uint64_t *b)
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+/* Has the thread been here since its last key frame? If it has found or put
+ * nothing but zeros there, one cannot tell. */
+static int is_known(const uint64_t *words)
+{
+	return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
+/* Not what is reached through fs: its index is another. */
+static void remember(struct tape *t, uint64_t memory, uint32_t index, int known)
+{
+	enum { LAST = TAPE_SEEN - 1 };
+
+	if ((uint32_t)(memory + WIRE_SHADOW_SKEW) == index)
+		t->seen[known ? index / WIRE_GRANULE % LAST : LAST] = memory;
+}
+
+/* Whatever was not foreseen may be another thread's doing, even what is seen
+ * for the first time: a thread that has company tells when it was. */
+static void put_change(struct vcpu *v, uint64_t pc, uint64_t memory,
+		       uint32_t index, const uint64_t *now,
+		       const uint64_t *shadow)
+{
+	int known = is_known(shadow);
+
+	v->tape->fills += !known;
+	if (v->engine->has_company) {
+		remember(v->tape, memory, index, known);
+		put_seen(v, pc, index, now, shadow, known);
+	} else {
+		put_granule(v, pc, index, now);
+	}
+}
+
+/* Part of a granule, where the rest cannot be read. -1: nor can this. */
+static int refill_part(struct vcpu *v, uint64_t pc, uint64_t memory,
+		       uint32_t index, uint32_t len)
+{
+	uint8_t now[WIRE_GRANULE];
+	uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
+
+	if (guest_copy(now, (const void *)memory, len) != 0)
+		return -1;
+	if (memcmp(now, shadow, len) != 0) {
+		uint64_t time = order_clock();
+
+		put_raw(v, pc, index, now, len,
+			v->engine->has_company ? &time : 0);
+		memcpy(shadow, now, len);
+	}
+	return 0;
+}
+
+/* The shadow from index on is to hold what memory holds. Granules are aligned
+ * as the index is; with fs, memory may be aligned otherwise. */
+static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
+		  uint64_t len)
+{
+	while (len > 0) {
+		uint32_t before = index % WIRE_GRANULE;
+		uint32_t here = WIRE_GRANULE - before;
+		uint64_t now[4];
+		uint64_t *shadow = (void *)(vcpu_gs(v) + (index - before));
+
+		if (here > len)
+			here = (uint32_t)len;
+		if (guest_words(now, (const void *)(memory - before)) == 0) {
+			if (!same_words(now, shadow)) {
+				put_change(v, pc, memory - before,
+					   index - before, now, shadow);
+				__builtin_memcpy(shadow, now, sizeof now);
+			}
+		} else if (refill_part(v, pc, memory, index, here) < 0) {
+			return -1;
+		}
+		memory += here;
+		index += here;
+		len -= here;
+	}
+	return 0;
+}
+
+int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
+{
+	return refill(v, v->pc, address + fs,
+		      (uint32_t)(address + WIRE_SHADOW_SKEW), len);
+}
+
+/* Where a key has emptied the shadow, zeros are foreseen; a thread that waits
+ * for something to become 0 would find out in silence. So what it had in common
+ * with others is looked at here, and it is told when that was. */
+static void look_again(struct vcpu *v)
+{
+	uint64_t seen[TAPE_SEEN];
+
+	memcpy(seen, v->tape->seen, sizeof seen);
+	for (unsigned i = 0; i < TAPE_SEEN; i++)
+		if (seen[i] != 0)
+			tape_read(v, seen[i], 0, WIRE_GRANULE);
+	order_seen(v, v->pc);
+}
+
 static void look(struct vcpu *v)
 {
 	uint64_t now_ns = cpu_now_ns();
@@ -387,6 +501,8 @@ static void look(struct vcpu *v)
 	if (key_is_due(v, now_ns)) {
 		put_key(v);
 		clear_shadow(v);
+		if (v->engine->has_company)
+			look_again(v);
 		return;
 	}
 	schedule_look(v, now_ns);
@@ -529,83 +645,10 @@ void tape_call(struct vcpu *v, int64_t answer)
 
 /* -- Loads ----------------------------------------------------------------- */
 
-static int same_words(const uint64_t *a, const uint64_t *b)
-{
-	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
-}
-
-/* Has the thread been here since its last key frame? As far as one can tell. */
-static int is_known(const uint64_t *words)
-{
-	return (words[0] | words[1] | words[2] | words[3]) != 0;
-}
-
-static void put_change(struct vcpu *v, uint64_t pc, uint32_t index,
-		       const uint64_t *now, const uint64_t *shadow)
-{
-	int known = is_known(shadow);
-
-	v->tape->fills += !known;
-	if (known && v->engine->has_company)
-		put_seen(v, pc, index, now, shadow);
-	else
-		put_granule(v, pc, index, now);
-}
-
-/* Part of a granule, where the rest cannot be read. -1: nor can this. */
-static int refill_part(struct vcpu *v, uint64_t pc, uint64_t memory,
-		       uint32_t index, uint32_t len)
-{
-	uint8_t now[WIRE_GRANULE];
-	uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
-
-	if (guest_copy(now, (const void *)memory, len) != 0)
-		return -1;
-	if (memcmp(now, shadow, len) != 0) {
-		put_raw(v, pc, index, now, len);
-		memcpy(shadow, now, len);
-	}
-	return 0;
-}
-
-/* The shadow from index on is to hold what memory holds. Granules are aligned
- * as the index is; with fs, memory may be aligned otherwise. */
-static int refill(struct vcpu *v, uint64_t pc, uint64_t memory, uint32_t index,
-		  uint64_t len)
-{
-	while (len > 0) {
-		uint32_t before = index % WIRE_GRANULE;
-		uint32_t here = WIRE_GRANULE - before;
-		uint64_t now[4];
-		uint64_t *shadow = (void *)(vcpu_gs(v) + (index - before));
-
-		if (here > len)
-			here = (uint32_t)len;
-		if (guest_words(now, (const void *)(memory - before)) == 0) {
-			if (!same_words(now, shadow)) {
-				put_change(v, pc, index, now, shadow);
-				__builtin_memcpy(shadow, now, sizeof now);
-			}
-		} else if (refill_part(v, pc, memory, index, here) < 0) {
-			return -1;
-		}
-		memory += here;
-		index += here;
-		len -= here;
-	}
-	return 0;
-}
-
-int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
-{
-	return refill(v, v->pc, address + fs,
-		      (uint32_t)(address + WIRE_SHADOW_SKEW), len);
-}
-
 void tape_shadow(struct vcpu *v, uint64_t address, uint32_t len)
 {
 	put_raw(v, v->pc, (uint32_t)(address + WIRE_SHADOW_SKEW),
-		shadow_at(v, address), len);
+		shadow_at(v, address), len, 0);
 }
 
 static uint64_t address_at_site(const struct vcpu *v, const struct site *s)
@@ -735,8 +778,10 @@ void tape_locked(struct vcpu *v)
 				   .size = s->size};
 		store_value(shadow_at(v, address), f.value, f.size);
 	}
+	/* Nobody has drawn a ticket, but somebody has stored. */
 	if (order_locked(v, s->pc, &f) == 0 && f.size != 0)
-		put_value(v, s->pc, f.index, f.value, f.size);
+		put_value(v, s->pc, f.index, f.value, f.size,
+			  v->engine->has_company ? &v->time : 0);
 }
 
 int tape_miss(struct vcpu *v)
@@ -748,7 +793,7 @@ int tape_miss(struct vcpu *v)
 	if (s->value != X86_NOREG) {
 		uint64_t value = v->gpr[s->value];
 
-		put_value(v, s->pc, index, value, s->size);
+		put_value(v, s->pc, index, value, s->size, 0);
 		store_value(shadow_at(v, address), value, s->size);
 		return 0;
 	}

@@ -76,6 +76,11 @@ static void tell(struct vcpu *v, uint64_t pc, unsigned line, uint64_t ticket,
 	put_end(&t->pen, at);
 }
 
+void order_seen(struct vcpu *v, uint64_t pc)
+{
+	tell(v, pc, WIRE_ORDER_SEEN, 0, 0, order_clock());
+}
+
 static uint64_t draw(const struct vcpu *v)
 {
 	return __atomic_fetch_add(counter(v, WIRE_ORDER_KERNEL), 1,

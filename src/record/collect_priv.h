@@ -14,7 +14,10 @@
 #include "engine/tape.h"
 #include "wire/ring.h"
 
-enum { TAPE_XSAVE = 11776 }; /* with AMX */
+enum {
+	TAPE_XSAVE = 11776, /* with AMX */
+	TAPE_SEEN = 32
+};
 
 /* What writes to a ring. */
 struct pen {
@@ -41,6 +44,9 @@ struct tape {
 	uint64_t fills;
 	uint32_t is_first, pad; /* there was no KEY but the first one */
 	struct wire_locked locked[WIRE_LOCKED_SLOTS];
+	/* Where granules lie that others have changed, by a hash; and, the last
+	 * one, what was filled last. 0: none. */
+	uint64_t seen[TAPE_SEEN];
 	uint8_t info[128]; /* WIRE_STATE_SIGNAL */
 	uint8_t xsave[TAPE_XSAVE] __attribute__((aligned(64)));
 	uint8_t xstate[TAPE_XSAVE];
@@ -197,5 +203,7 @@ struct found {
 int order_locked(struct vcpu *v, uint64_t pc, const struct found *f);
 /* Now, between what was done and what is done next. */
 uint64_t order_clock(void);
+/* That something was seen, now. */
+void order_seen(struct vcpu *v, uint64_t pc);
 
 #endif

@@ -25,36 +25,6 @@ static void come_back(struct hark_timeline *t, const struct stay *s)
 
 /* -- The last write -- */
 
-static int as_access(struct hark_timeline *t, struct lane *l,
-		     const struct hit *hit, struct hark_access *out,
-		     struct hark_err *err)
-{
-	struct walker *w = travel_scout(t, l, err);
-	struct walker_place at;
-	uint32_t size = hit->size < 64 ? hit->size : 64;
-
-	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
-	    walker_goto_pc(w, hit->count, hit->pc, err) < 0 ||
-	    walker_place(w, &at, err) < 0)
-		return -1;
-	*out = (struct hark_access){
-	    .at = {t->process, l->about.number, at.count, at.step},
-	    .pc = hit->pc,
-	    .address = hit->address,
-	    .size = hit->size,
-	    .is_write = hit->is_write};
-	for (uint32_t i = 0; i < size; i++)
-		if (walker_byte(w, hit->address + i, &out->before[i])) {
-			out->known++;
-			out->before_known |= 1ull << i;
-		}
-	if (walker_step(w, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < size; i++)
-		walker_byte(w, hit->address + i, &out->after[i]);
-	return 0;
-}
-
 /* The last write to the range before the moment, which goes there: 1. */
 static int find_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 		      struct hit *out, struct hark_err *err)
@@ -168,9 +138,10 @@ static int last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 	}
 	free(s.pages);
 	if (rc == 1 && err->code == HARK_OK)
-		rc = as_access(t, &t->lanes[t->selected], &hit, out, err) < 0
-			 ? -1
-			 : 1;
+		rc =
+		    travel_access(t, &t->lanes[t->selected], &hit, out, err) < 0
+			? -1
+			: 1;
 	return err->code == HARK_OK ? rc : -1;
 }
 
@@ -314,7 +285,8 @@ static int tell_each(struct list *list, const struct hark_position *from,
 		struct lane *l = &list->t->lanes[list->lanes[order[i].i]];
 		struct hark_access a;
 
-		rc = as_access(list->t, l, &list->hits[order[i].i], &a, err);
+		rc =
+		    travel_access(list->t, l, &list->hits[order[i].i], &a, err);
 		if (rc == 0 && is_within(list->t, &a.at, from, to) &&
 		    each(ctx, &a) != 0)
 			break;

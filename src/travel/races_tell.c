@@ -422,30 +422,14 @@ static int pair_up(struct tell *s, const struct conflict *c, struct pairs *out)
 static int describe(struct tell *s, const struct place *p,
 		    struct hark_access *out)
 {
-	struct lane *l = &s->t->lanes[s->c->regions[p->region].lane];
-	struct walker *w = travel_scout(s->t, l, s->err);
-	uint32_t size = p->size < 64 ? p->size : 64;
-	struct walker_place at;
+	const struct hit hit = {.count = p->count,
+				.pc = p->pc,
+				.address = p->address,
+				.size = p->size,
+				.is_write = p->is_write};
 
-	if (w == NULL || walker_observe(w, NULL, s->err) < 0 ||
-	    walker_goto_pc(w, p->count, p->pc, s->err) < 0 ||
-	    walker_place(w, &at, s->err) < 0)
-		return -1;
-	walker_turns(w); /* what memory held is there now */
-	*out = (struct hark_access){
-	    .at = {s->t->process, l->about.number, at.count, at.step},
-	    .pc = p->pc,
-	    .address = p->address,
-	    .size = p->size,
-	    .is_write = p->is_write};
-	for (uint32_t i = 0; i < size; i++)
-		out->known +=
-		    (uint32_t)walker_byte(w, p->address + i, &out->before[i]);
-	if (walker_step(w, s->err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < size; i++)
-		walker_byte(w, p->address + i, &out->after[i]);
-	return 0;
+	return travel_access(s->t, &s->t->lanes[s->c->regions[p->region].lane],
+			     &hit, out, s->err);
 }
 
 static int by_second(const void *a, const void *b)

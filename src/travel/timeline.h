@@ -284,6 +284,11 @@ struct hit {
 	uint8_t before[64], before_known[64], after[64];
 };
 
+/* -- access.c: what it found and left; the timeline stays where it is -- */
+int travel_access(struct hark_timeline *t, struct lane *l,
+		  const struct hit *hit, struct hark_access *out,
+		  struct hark_err *err);
+
 /* A stretch of a lane: from a place (inclusive), up to another (exclusive). */
 struct stretch {
 	uint64_t count, step;	      /* from */

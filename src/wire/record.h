@@ -35,16 +35,20 @@
  * ORDER. Which thread of a process came first? Memory is divided into
  * WIRE_ORDER_LINES by a hash of the address; each has a counter. A locked
  * instruction draws a ticket of its line before it is executed; a system call
- * one of the line WIRE_ORDER_KERNEL on its way in and one on its way out, and a
- * fence one. Tickets of a line ascend by one. A thread that gets its own last
- * ticket plus one (after a KEY: 0) says nothing: nobody else was there. Others
- * are told: the ticket, and how many more had been drawn when the instruction
- * was done (`overtaken`; with those the order is not known, with all others it
- * is that of the tickets). A load that finds memory changed since the thread
- * last saw it tells, too, without a ticket (WIRE_ORDER_SEEN). A handler's
- *begin, a thread's begin and end always tell. So whatever another thread did
- *before comes with a record here, and the parts between such records, put in
- *the order of the records' times, are one order that all threads agree with.
+ * one of the line WIRE_ORDER_KERNEL on its way in and one on its way out, and
+ * a fence one. Tickets of a line ascend by one. A thread that gets its own
+ * last ticket plus one (after a KEY: 0) says nothing: nobody else was there.
+ * Others are told: the ticket, and how many more had been drawn when the
+ * instruction was done (`overtaken`; with those the order is not known, with
+ * all others it is that of the tickets). A load that was not foreseen tells,
+ * too, without a ticket (WIRE_ORDER_SEEN), and so does a thread behind its
+ * KEY, where it looks again at what it has in common with others: zeros are
+ * foreseen by a shadow that is empty. A handler's begin, a thread's begin and
+ * end always tell. So whatever another thread did before comes with a record
+ * here, and the parts between such records, put in the order of the records'
+ * times, are one order that all threads agree with; but for what a thread
+ * reads for the first time since its KEY, finds to be 0, and did not look at
+ * again.
  *
  * Pure layouts; released layouts only grow. */
 #ifndef WIRE_RECORD_H

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# timeout: 300
+# Threads take turns, in all ways to do that; whose turn it was is certain. The
+# list of writes has that order, each has found what the one before left, and the
+# last one is the last.
+. "$(dirname "$0")/lib.sh"
+TURNS=200
+WAYS=(flag fresh spin mutex count)
+plan $((10 * ${#WAYS[@]}))
+
+# chain: of a list of writes, what is not "one less -> the next number".
+chain() {
+	sed 's/^.*: \(.*\) -> \([0-9]*\)  (.*$/\1 \2/' list |
+		awk '$2 != NR || (NR > 1 && $1 != NR - 1) { print NR ": " $0 }' |
+		head -n 3
+}
+
+for way in "${WAYS[@]}"; do
+	# Key frames in the middle: shadows are empty there.
+	for keys in "" --key-every=1000; do
+		how=$way${keys:+, with key frames}
+		# shellcheck disable=SC2086
+		hark record -q --force $keys -o o.hark -- \
+			"$GUESTS/back_handover" "$way" $TURNS >said
+		is "$how: it runs" "$(cat said)" ok
+		hark ask o.hark writes shared.value >list
+		is "$how: stores are in order" "$(wc -l <list) $(chain)" "$TURNS "
+		hark ask o.hark writes counted.value >list
+		is "$how: so are additions" "$(wc -l <list) $(chain)" "$TURNS "
+		try hark ask o.hark last-write shared.value
+		like "$how: the last one is the last" "$out" \
+			"shared\.value: $((TURNS - 1)) -> $TURNS "
+		try hark ask o.hark value shared.value
+		is "$how: it is what was stored last" "$out" \
+			"shared.value = $TURNS"
+	done
+done
