@@ -294,11 +294,11 @@ static void put_granule(struct vcpu *v, uint64_t pc, uint32_t index,
 /* BYTES, as far as the bytes themselves. time: when they were found there; NULL
  * if that need not be told. */
 static uint8_t *begin_bytes(struct vcpu *v, uint64_t pc, uint32_t index,
-			    uint32_t len, const uint64_t *time)
+			    uint32_t len, const uint64_t *time, unsigned info)
 {
 	struct tape *t = v->tape;
 	uint8_t *at = put_begin(v->engine, &t->pen, WIRE_REC_BYTES,
-				time ? WIRE_BYTES_SEEN : 0,
+				time ? info | WIRE_BYTES_SEEN : info,
 				POSITION_MAX + VARINT_MAX + 4 + len);
 
 	if (!at)
@@ -314,7 +314,7 @@ static uint8_t *begin_bytes(struct vcpu *v, uint64_t pc, uint32_t index,
 static void put_raw(struct vcpu *v, uint64_t pc, uint32_t index,
 		    const void *bytes, uint32_t len, const uint64_t *time)
 {
-	uint8_t *at = begin_bytes(v, pc, index, len, time);
+	uint8_t *at = begin_bytes(v, pc, index, len, time, 0);
 
 	if (at)
 		put_end(&v->tape->pen, put_bytes(at, bytes, len));
@@ -335,7 +335,7 @@ static void put_seen(struct vcpu *v, uint64_t pc, uint32_t index,
 	while (known && end > first + 1 && now[end - 1] == shadow[end - 1])
 		end--;
 	at = begin_bytes(v, pc, index - index % WIRE_GRANULE + 8 * first,
-			 WIRE_GRANULE, &time);
+			 WIRE_GRANULE, &time, 0);
 	if (!at)
 		return;
 	for (; first < end; first++, at += 8)
@@ -347,7 +347,7 @@ static void put_seen(struct vcpu *v, uint64_t pc, uint32_t index,
 static void put_value(struct vcpu *v, uint64_t pc, uint32_t index,
 		      uint64_t value, uint32_t len, const uint64_t *time)
 {
-	uint8_t *at = begin_bytes(v, pc, index, sizeof value, time);
+	uint8_t *at = begin_bytes(v, pc, index, sizeof value, time, 0);
 
 	if (!at)
 		return;
@@ -480,18 +480,72 @@ int tape_read(struct vcpu *v, uint64_t address, uint64_t fs, uint64_t len)
 		      (uint32_t)(address + WIRE_SHADOW_SKEW), len);
 }
 
+/* What a thread has in common with others, as it last saw it. */
+struct common {
+	uint64_t memory[TAPE_SEEN]; /* 0: none */
+	uint64_t words[TAPE_SEEN][4];
+};
+
+static void get_common(const struct vcpu *v, struct common *out)
+{
+	memcpy(out->memory, v->tape->seen, sizeof out->memory);
+	for (unsigned i = 0; i < TAPE_SEEN; i++)
+		memcpy(out->words[i], shadow_at(v, out->memory[i]),
+		       WIRE_GRANULE);
+}
+
+/* As it was before the key. */
+static void put_kept(struct vcpu *v, uint64_t memory, const uint64_t *words)
+{
+	uint8_t *at =
+	    begin_bytes(v, v->pc, (uint32_t)(memory + WIRE_SHADOW_SKEW),
+			WIRE_GRANULE, 0, WIRE_BYTES_KEPT);
+
+	if (at)
+		put_end(&v->tape->pen, put_bytes(at, words, WIRE_GRANULE));
+	memcpy(shadow_at(v, memory), words, WIRE_GRANULE);
+}
+
 /* Where a key has emptied the shadow, zeros are foreseen; a thread that waits
  * for something to become 0 would find out in silence. So what it had in common
- * with others is looked at here, and it is told when that was. */
-static void look_again(struct vcpu *v)
+ * with others is looked at again, and it is told when that was. */
+static void look_again(struct vcpu *v, const struct common *c)
 {
-	uint64_t seen[TAPE_SEEN];
+	uint64_t now[4];
 
-	memcpy(seen, v->tape->seen, sizeof seen);
-	for (unsigned i = 0; i < TAPE_SEEN; i++)
-		if (seen[i] != 0)
-			tape_read(v, seen[i], 0, WIRE_GRANULE);
+	for (unsigned i = 0; i < TAPE_SEEN; i++) {
+		const void *memory = (const void *)c->memory[i];
+
+		if (memory == 0 || guest_words(now, memory) != 0)
+			continue;
+		if (same_words(now, c->words[i]))
+			put_kept(v, c->memory[i], now);
+		else
+			tape_read(v, c->memory[i], 0, WIRE_GRANULE);
+	}
 	order_seen(v, v->pc);
+}
+
+static void begin_segment(struct vcpu *v)
+{
+	struct common c;
+
+	if (v->engine->has_company)
+		get_common(v, &c);
+	put_key(v);
+	clear_shadow(v);
+	if (v->engine->has_company)
+		look_again(v, &c);
+}
+
+/* How far it came: one that is alone says so; one that has company begins a
+ * turn, so that turns are short and tell when things were. */
+static void tell_progress(struct vcpu *v)
+{
+	if (v->engine->has_company)
+		order_seen(v, v->pc);
+	else if (!code_has_changed(v)) /* or that is told in a moment */
+		put_epoch(v);
 }
 
 static void look(struct vcpu *v)
@@ -499,15 +553,11 @@ static void look(struct vcpu *v)
 	uint64_t now_ns = cpu_now_ns();
 
 	if (key_is_due(v, now_ns)) {
-		put_key(v);
-		clear_shadow(v);
-		if (v->engine->has_company)
-			look_again(v);
+		begin_segment(v);
 		return;
 	}
 	schedule_look(v, now_ns);
-	if (!code_has_changed(v)) /* or that is told here, in a moment */
-		put_epoch(v);
+	tell_progress(v);
 }
 
 void tape_ready(struct vcpu *v)

@@ -166,7 +166,7 @@ static const char *read_bytes(struct record_stream *s, struct cursor *c,
 	if (wrong == NULL &&
 	    e->index + e->len > WIRE_SHADOW_SIZE + RECORD_SHADOW_TAIL)
 		return "its bytes are beyond the shadow";
-	if (wrong == NULL && (e->info & ~WIRE_BYTES_SEEN) != 0)
+	if (wrong == NULL && e->info > WIRE_BYTES_KEPT)
 		return "its kind is not known";
 	if (seen)
 		split_bytes(s, e, ticks);

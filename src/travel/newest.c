@@ -8,14 +8,16 @@
  * span: not before the last time that its thread has told, nor behind the next
  * one. Spans that do not meet are in order. Of two that do, a store is later
  * than what the other thread was told of memory: had it been told afterwards,
- * it would know what was stored. If both stored, or neither, or if the store
- * may lie behind the moment, turns decide; they stand where they began, however
- * long they are.
+ * it would know what was stored. But if the store may lie behind the moment,
+ * what the selected thread was told in the turn that it is in is better: that
+ * much has not been stored yet. If both stored, or neither, turns decide; they
+ * stand where they began, however long they are.
  *
  * For that reason others may have gone beyond the moment, too: their turn began
  * before it, so they stand at its end. What such a lane touched last, behind
  * the moment, says nothing of it. Then the selected thread's own view is what
- * there is; nobody else's is believed, which may be older. */
+ * there is, if it has it from this turn or has stored it; nobody else's is
+ * believed, which may be older. */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
@@ -26,7 +28,7 @@ enum { WORD = 8 };
 struct touch {
 	int64_t turn; /* -1: it never did */
 	unsigned segment;
-	uint64_t count;
+	uint64_t count, pc;
 	int is_told; /* by the log, what it is */
 	int is_selected;
 	/* By the time stamp counter, when its span is known: */
@@ -35,29 +37,55 @@ struct touch {
 
 static const struct touch never = {.turn = -1, .to = UINT64_MAX};
 
-/* The last one of the first n records of a segment that speaks of the index. */
+/* A thread's clock, by its records: true if this one has told the time. */
+static int tick(uint64_t *clock, const struct record_event *e)
+{
+	if (e->type == WIRE_REC_KEY)
+		*clock = e->key.tsc;
+	else if (e->type == WIRE_REC_CALL)
+		*clock += e->call.ticks;
+	else if (e->type == WIRE_REC_ORDER)
+		*clock += e->order.ticks;
+	else
+		return 0;
+	return 1;
+}
+
+/* The last one of the first n records of a segment that speaks of the index.
+ * What was found in memory has the time that was told right before; what was
+ * kept over a key was known before. */
 static struct touch fill_touch(struct hark_timeline *t, struct lane *l,
 			       unsigned segment, uint32_t index, uint64_t n,
 			       struct hark_err *err)
 {
-	uint64_t turns = order_turns_before(t->order, segment);
+	uint64_t turns = order_turns_before(t->order, segment), clock = 0;
 	const struct record_event *e;
 	struct touch found = never;
 	struct events events;
+	int was_seen = 0;
 
 	found.segment = segment;
 	if (events_open(&events, t->rec->r, segment, segment + 1, err) < 0)
 		return found;
 	while (n-- > 0 && events_peek(&events, &e, err) > 0) {
+		int is_fill =
+		    e->type == WIRE_REC_GRANULE ||
+		    (e->type == WIRE_REC_BYTES && !(e->info & WIRE_BYTES_KEPT));
+
+		tick(&clock, e);
 		turns += e->type == WIRE_REC_ORDER;
-		if ((e->type == WIRE_REC_GRANULE ||
-		     e->type == WIRE_REC_BYTES) &&
+		if (is_fill &&
 		    (uint32_t)(index - (uint32_t)e->index) < e->len &&
 		    turns > 0 && turns <= l->n_turns) {
 			found.turn = l->turns[turns - 1];
 			found.count = e->count;
+			found.pc = e->pc;
 			found.is_told = 1;
+			found.from = clock;
+			found.to = was_seen ? clock : UINT64_MAX;
 		}
+		was_seen = e->type == WIRE_REC_ORDER &&
+			   e->order.line == WIRE_ORDER_SEEN;
 		events_pass(&events);
 	}
 	events_close(&events);
@@ -84,6 +112,7 @@ static struct touch touched_last(struct hark_timeline *t, struct lane *l,
 	touch.turn = travel_turn_of(t, l, w);
 	touch.segment = walker_segment(w);
 	touch.count = hit.count;
+	touch.pc = hit.pc;
 	return touch;
 }
 
@@ -104,16 +133,23 @@ static struct touch told_last(struct hark_timeline *t, struct lane *l,
 	return last;
 }
 
+/* Within a count pc only grows (wire/record.h). */
+static int is_at_or_behind(uint64_t count, uint64_t pc, uint64_t of_count,
+			   uint64_t of_pc)
+{
+	return count > of_count || (count == of_count && pc >= of_pc);
+}
+
 static int is_behind(struct touch a, struct touch b)
 {
 	return a.turn >= 0 && (b.turn < 0 || a.segment > b.segment ||
-			       (a.segment == b.segment && a.count >= b.count));
+			       (a.segment == b.segment &&
+				is_at_or_behind(a.count, a.pc, b.count, b.pc)));
 }
 
 /* -- Times -- */
 
-/* Between which times of its thread a touch lies. What it was told has the time
- * of the record itself. */
+/* Between which times of its thread a touch lies, unless that is known. */
 static int find_span(struct hark_timeline *t, const struct lane *l,
 		     struct touch *a, struct hark_err *err)
 {
@@ -121,27 +157,23 @@ static int find_span(struct hark_timeline *t, const struct lane *l,
 	const struct record_event *e;
 	struct events events;
 	uint64_t clock = 0;
-	int rc, n_keys = 0;
+	int rc = 0, n_keys = 0;
 
+	if (a->to != UINT64_MAX)
+		return 0;
 	if (events_open(&events, t->rec->r, a->segment, end, err) < 0)
 		return -1;
 	while ((rc = events_peek(&events, &e, err)) > 0) {
-		int has_time = 1;
+		int has_time = tick(&clock, e);
 
-		if (e->type == WIRE_REC_KEY) {
-			clock = e->key.tsc;
-			n_keys++;
-		} else if (e->type == WIRE_REC_CALL)
-			clock += e->call.ticks;
-		else if (e->type == WIRE_REC_ORDER)
-			clock += e->order.ticks;
-		else
-			has_time = 0;
-		if (has_time && (n_keys > 1 || e->count > a->count)) {
+		n_keys += e->type == WIRE_REC_KEY;
+		if (has_time &&
+		    (n_keys > 1 ||
+		     !is_at_or_behind(a->count, a->pc, e->count, e->pc))) {
 			a->to = clock;
 			break;
 		}
-		if (has_time && (a->is_told || e->count < a->count))
+		if (has_time)
 			a->from = clock;
 		events_pass(&events);
 	}
@@ -150,10 +182,15 @@ static int find_span(struct hark_timeline *t, const struct lane *l,
 }
 
 /* The selected thread, now. */
-static struct touch now(const struct hark_timeline *t)
+static struct touch now(struct hark_timeline *t, struct hark_err *err)
 {
 	const struct lane *l = &t->lanes[t->selected];
-	struct touch here = {0, l->first, t->here.count, 0, 1, 0, UINT64_MAX};
+	struct touch here = {.turn = travel_turn(t, err),
+			     .segment = l->first,
+			     .count = t->here.count,
+			     .pc = t->here.pc,
+			     .is_selected = 1,
+			     .to = UINT64_MAX};
 
 	while (here.segment + 1 < l->end &&
 	       recording_segment(t->rec->r, here.segment + 1)->count <=
@@ -200,6 +237,12 @@ static int may_be_behind(struct touch a, struct touch here)
 	return a.to > here.to && !a.is_selected;
 }
 
+/* Was it told in the turn that the selected thread is in? */
+static int is_of_now(struct touch told, struct touch here)
+{
+	return told.is_selected && told.turn == here.turn;
+}
+
 static int is_later(struct touch a, struct touch b, struct touch here)
 {
 	if (a.turn < 0 || b.turn < 0)
@@ -208,9 +251,12 @@ static int is_later(struct touch a, struct touch b, struct touch here)
 		return 1;
 	if (b.from > a.to)
 		return 0;
-	if (a.is_told != b.is_told && !may_be_behind(a.is_told ? b : a, here))
-		return b.is_told;
-	return a.turn > b.turn;
+	if (a.is_told == b.is_told)
+		return a.turn > b.turn;
+	if (may_be_behind(a.is_told ? b : a, here) &&
+	    is_of_now(a.is_told ? a : b, here))
+		return a.is_told;
+	return b.is_told;
 }
 
 int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
@@ -218,7 +264,7 @@ int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
 {
 	uint64_t word = address & ~(uint64_t)(WORD - 1);
 	struct newest *n = &t->newest[word / WORD % TRAVEL_NEWEST];
-	struct touch best = never, here = now(t);
+	struct touch best = never, here = now(t, err);
 	int has_gone_on = 0;
 
 	if (n->is_set && n->word == word && n->selected == t->selected &&
@@ -226,7 +272,8 @@ int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
 		return n->lane;
 	*n = (struct newest){word, t->here.count, t->here.step, t->selected, -1,
 			     1};
-	if (find_span(t, &t->lanes[t->selected], &here, err) < 0)
+	if (here.turn < 0 ||
+	    find_span(t, &t->lanes[t->selected], &here, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->n_lanes; i++) {
 		struct touch last;
@@ -248,7 +295,8 @@ int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
 			n->lane = (int)i;
 		}
 	}
-	if (has_gone_on && n->lane != (int)t->selected)
+	if (has_gone_on && (n->lane != (int)t->selected ||
+			    (best.is_told && !is_of_now(best, here))))
 		n->lane = -1;
 	return n->lane;
 }

@@ -175,6 +175,7 @@ _Static_assert(sizeof(struct wire_rec_key) == 208, "file layout");
 
 enum {			    /* info of BYTES */
        WIRE_BYTES_SEEN = 1, /* an ORDER of WIRE_ORDER_SEEN comes before */
+       WIRE_BYTES_KEPT = 2, /* as they were before the KEY: nothing new */
 };
 
 /* LOCKED. A locked instruction has met another thread: an ORDER, and before it

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # timeout: 300
+# same addresses
 # Threads take turns, in all ways to do that; whose turn it was is certain. The
-# list of writes has that order, each has found what the one before left, and the
-# last one is the last.
+# list of writes has that order, each has found what the one before left, at each
+# moment memory is what it was, and the last one is the last.
 . "$(dirname "$0")/lib.sh"
 TURNS=200
 WAYS=(flag fresh spin mutex count)
-plan $((10 * ${#WAYS[@]}))
+plan $((11 * ${#WAYS[@]}))
 
 # chain: of a list of writes, what is not "one less -> the next number".
 chain() {
@@ -15,9 +16,22 @@ chain() {
 		head -n 3
 }
 
+# moments: of some writes, what was there right before, if it is not right.
+moments() {
+	local i at what
+
+	for ((i = 17; i <= TURNS; i += 16)); do
+		at=$(sed -n "$i{s/ .*//p;q}" list)
+		for what in shared.value counted.value; do
+			hark ask o.hark value "$what" --at "$at" |
+				grep -vx "$what = $((i - 1))"
+		done
+	done
+}
+
 for way in "${WAYS[@]}"; do
 	# Key frames in the middle: shadows are empty there.
-	for keys in "" --key-every=1000; do
+	for keys in "" --key-every=300; do
 		how=$way${keys:+, with key frames}
 		# shellcheck disable=SC2086
 		hark record -q --force $keys -o o.hark -- \
@@ -25,6 +39,8 @@ for way in "${WAYS[@]}"; do
 		is "$how: it runs" "$(cat said)" ok
 		hark ask o.hark writes shared.value >list
 		is "$how: stores are in order" "$(wc -l <list) $(chain)" "$TURNS "
+		[ -z "$keys" ] ||
+			is "$how: at each it is what the one before left" "$(moments)" ""
 		hark ask o.hark writes counted.value >list
 		is "$how: so are additions" "$(wc -l <list) $(chain)" "$TURNS "
 		try hark ask o.hark last-write shared.value

@@ -45,6 +45,7 @@ static void random_thread_event(struct record_event *e)
 		e->len = WIRE_GRANULE;
 		break;
 	case WIRE_REC_BYTES:
+		e->info = random64() % 2 == 0 ? 0 : WIRE_BYTES_KEPT;
 		e->index = random64() % WIRE_SHADOW_SIZE;
 		e->len = (uint32_t)(random64() % 200);
 		break;
@@ -330,6 +331,11 @@ START_TEST(events_that_cannot_be_are_refused)
 	ck_assert_int_eq(refused_event(&e, "no instruction"), 1);
 	e = (struct record_event){
 	    .type = WIRE_REC_STATE, .info = 16, .count = 100};
+	ck_assert_int_eq(refused_event(&e, "kind is not known"), 1);
+	e = (struct record_event){
+	    .type = WIRE_REC_BYTES, .info = WIRE_BYTES_KEPT + 1, .count = 100};
+	ck_assert_int_eq(refused_event(&e, ""), 1);
+	e.info = WIRE_BYTES_KEPT << 1;
 	ck_assert_int_eq(refused_event(&e, "kind is not known"), 1);
 	e = (struct record_event){
 	    .type = WIRE_REC_END, .info = WIRE_END_STOP + 1, .count = 100};
