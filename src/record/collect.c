@@ -490,8 +490,9 @@ static void get_common(const struct vcpu *v, struct common *out)
 {
 	memcpy(out->memory, v->tape->seen, sizeof out->memory);
 	for (unsigned i = 0; i < TAPE_SEEN; i++)
-		memcpy(out->words[i], shadow_at(v, out->memory[i]),
-		       WIRE_GRANULE);
+		if (out->memory[i] != 0)
+			memcpy(out->words[i], shadow_at(v, out->memory[i]),
+			       WIRE_GRANULE);
 }
 
 /* As it was before the key. */
@@ -528,13 +529,14 @@ static void look_again(struct vcpu *v, const struct common *c)
 
 static void begin_segment(struct vcpu *v)
 {
-	struct common c;
+	int has_company = v->engine->has_company != 0;
+	struct common c = {0};
 
-	if (v->engine->has_company)
+	if (has_company)
 		get_common(v, &c);
 	put_key(v);
 	clear_shadow(v);
-	if (v->engine->has_company)
+	if (has_company)
 		look_again(v, &c);
 }
 

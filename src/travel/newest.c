@@ -8,19 +8,20 @@
  * span: not before the last time that its thread has told, nor behind the next
  * one. Spans that do not meet are in order. Of two that do, a store is later
  * than what the other thread was told of memory: had it been told afterwards,
- * it would know what was stored. But if the store may lie behind the moment,
- * what the selected thread was told in the turn that it is in is better: that
- * much has not been stored yet. If both stored, or neither, turns decide; they
- * stand where they began, however long they are.
+ * it would know what was stored; unless a third one has stored in between. In
+ * all other cases, and if the store may lie behind the moment, turns decide;
+ * they stand where they began, however long they are.
  *
  * For that reason others may have gone beyond the moment, too: their turn began
  * before it, so they stand at its end. What such a lane touched last, behind
  * the moment, says nothing of it. Then the selected thread's own view is what
- * there is, if it has it from this turn or has stored it; nobody else's is
- * believed, which may be older. */
+ * there is; nobody else's is believed, which may be older. */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 enum { WORD = 8 };
 
@@ -182,11 +183,10 @@ static int find_span(struct hark_timeline *t, const struct lane *l,
 }
 
 /* The selected thread, now. */
-static struct touch now(struct hark_timeline *t, struct hark_err *err)
+static struct touch now(const struct hark_timeline *t)
 {
 	const struct lane *l = &t->lanes[t->selected];
-	struct touch here = {.turn = travel_turn(t, err),
-			     .segment = l->first,
+	struct touch here = {.segment = l->first,
 			     .count = t->here.count,
 			     .pc = t->here.pc,
 			     .is_selected = 1,
@@ -232,31 +232,85 @@ static struct touch last_touch(struct hark_timeline *t, struct lane *l,
 }
 
 /* May it lie behind the moment? */
-static int may_be_behind(struct touch a, struct touch here)
+static int may_be_behind(const struct touch *a, const struct touch *here)
 {
-	return a.to > here.to && !a.is_selected;
+	return a->to > here->to && !a->is_selected;
 }
 
-/* Was it told in the turn that the selected thread is in? */
-static int is_of_now(struct touch told, struct touch here)
+/* All lanes' last touches; .turn < 0: none. */
+struct touches {
+	struct touch *of; /* owned */
+	unsigned n;
+};
+
+/* Has a third one stored between the two, by their turns? Then what was told is
+ * what that one has left, and need not be older than the store. */
+static int is_explained(const struct touches *all, const struct touch *told,
+			const struct touch *store)
 {
-	return told.is_selected && told.turn == here.turn;
+	for (const struct touch *u = all->of; u < all->of + all->n; u++)
+		if (u != told && u != store && !u->is_told &&
+		    u->turn > store->turn && u->turn <= told->turn)
+			return 1;
+	return 0;
 }
 
-static int is_later(struct touch a, struct touch b, struct touch here)
+static int is_later(const struct touches *all, const struct touch *a,
+		    const struct touch *b, const struct touch *here)
 {
-	if (a.turn < 0 || b.turn < 0)
-		return a.turn > b.turn;
-	if (a.from > b.to)
+	const struct touch *told = a->is_told ? a : b;
+	const struct touch *store = a->is_told ? b : a;
+
+	if (a->from > b->to)
 		return 1;
-	if (b.from > a.to)
+	if (b->from > a->to)
 		return 0;
-	if (a.is_told == b.is_told)
-		return a.turn > b.turn;
-	if (may_be_behind(a.is_told ? b : a, here) &&
-	    is_of_now(a.is_told ? a : b, here))
-		return a.is_told;
-	return b.is_told;
+	if (a->is_told != b->is_told && !may_be_behind(store, here) &&
+	    !is_explained(all, told, store))
+		return a == store;
+	return a->turn > b->turn;
+}
+
+static int find_touches(struct hark_timeline *t, struct walker **at,
+			uint64_t word, struct touches *out,
+			struct hark_err *err)
+{
+	out->n = t->n_lanes;
+	out->of = calloc(t->n_lanes, sizeof *out->of);
+	if (out->of == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		struct touch *last = &out->of[i];
+
+		*last = at[i] == NULL
+			    ? never
+			    : last_touch(t, &t->lanes[i], at[i], word, err);
+		last->is_selected = i == t->selected;
+		if (err->code != HARK_OK ||
+		    (last->turn >= 0 &&
+		     find_span(t, &t->lanes[i], last, err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* The lane; -1: none, or one cannot tell. */
+static int choose(const struct touches *all, const struct touch *here)
+{
+	const struct touch *best = NULL;
+	int has_gone_on = 0;
+
+	for (const struct touch *a = all->of; a < all->of + all->n; a++) {
+		if (a->turn < 0)
+			continue;
+		if (!a->is_selected && a->from > here->to)
+			has_gone_on = 1;
+		else if (best == NULL || is_later(all, a, best, here))
+			best = a;
+	}
+	if (best == NULL || (has_gone_on && !best->is_selected))
+		return -1;
+	return (int)(best - all->of);
 }
 
 int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
@@ -264,39 +318,17 @@ int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
 {
 	uint64_t word = address & ~(uint64_t)(WORD - 1);
 	struct newest *n = &t->newest[word / WORD % TRAVEL_NEWEST];
-	struct touch best = never, here = now(t, err);
-	int has_gone_on = 0;
+	struct touch here = now(t);
+	struct touches all = {0};
 
 	if (n->is_set && n->word == word && n->selected == t->selected &&
 	    n->count == t->here.count && n->step == t->here.step)
 		return n->lane;
 	*n = (struct newest){word, t->here.count, t->here.step, t->selected, -1,
 			     1};
-	if (here.turn < 0 ||
-	    find_span(t, &t->lanes[t->selected], &here, err) < 0)
-		return -1;
-	for (unsigned i = 0; i < t->n_lanes; i++) {
-		struct touch last;
-
-		if (at[i] == NULL)
-			continue;
-		last = last_touch(t, &t->lanes[i], at[i], word, err);
-		if (err->code != HARK_OK ||
-		    (last.turn >= 0 &&
-		     find_span(t, &t->lanes[i], &last, err) < 0))
-			return -1;
-		last.is_selected = i == t->selected;
-		if (!last.is_selected && last.from > here.to) {
-			has_gone_on = 1;
-			continue;
-		}
-		if (is_later(last, best, here)) {
-			best = last;
-			n->lane = (int)i;
-		}
-	}
-	if (has_gone_on && (n->lane != (int)t->selected ||
-			    (best.is_told && !is_of_now(best, here))))
-		n->lane = -1;
-	return n->lane;
+	if (find_span(t, &t->lanes[t->selected], &here, err) == 0 &&
+	    find_touches(t, at, word, &all, err) == 0)
+		n->lane = choose(&all, &here);
+	free(all.of);
+	return err->code == HARK_OK ? n->lane : -1;
 }

@@ -72,12 +72,8 @@ static void by_lock(void)
 	uint64_t i = 0;
 
 	while (i < n_turns) {
-		uint64_t taken = 1;
-
-		do
-			asm volatile("xchgq %0, %1"
-				     : "+r"(taken), "+m"(lock.value)::"memory");
-		while (taken);
+		while (__atomic_exchange_n(&lock.value, 1, __ATOMIC_ACQUIRE))
+			;
 		i = last;
 		if (i < n_turns) {
 			last = ++i;
