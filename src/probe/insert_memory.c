@@ -164,7 +164,7 @@ static int try_block(struct insertion *i, struct door *d, int64_t fd,
 	return rc;
 }
 
-/* Who is where, as seen by the process. The plan is believed from here on. */
+/* Who is where, as seen by the process. */
 static void place(struct insertion *i)
 {
 	struct collect_plan *head = plan_of(i);
@@ -176,7 +176,14 @@ static void place(struct insertion *i)
 	head->table = i->table = i->home + i->home_len;
 	head->work = i->table + i->table_len;
 	head->board = i->board.at = head->work + head->work_len;
-	__atomic_store_n(&head->self, i->plan.at, __ATOMIC_RELEASE);
+}
+
+/* From here on: whoever comes after a hark that was killed believes the plan,
+ * so it has a record of what is to be taken out. Before, it is only unmapped.
+ */
+static void be_believed(struct insertion *i)
+{
+	__atomic_store_n(&plan_of(i)->self, i->plan.at, __ATOMIC_RELEASE);
 }
 
 static void measure(struct insertion *i)
@@ -380,8 +387,10 @@ int insert_map_code(const struct insertion *i, struct door *d,
 
 int insert_map(struct insertion *i, struct door *d, struct hark_err *err)
 {
-	return map_plan(i, d, err) < 0 || insert_record(i, err) < 0 ||
-		       map_image(i, d, err) < 0 || map_own(i, d, err) < 0 ||
+	if (map_plan(i, d, err) < 0 || insert_record(i, err) < 0)
+		return -1;
+	be_believed(i);
+	return map_image(i, d, err) < 0 || map_own(i, d, err) < 0 ||
 		       map_board(i, d, err) < 0 ||
 		       insert_map_code(i, d, err) < 0
 		   ? -1

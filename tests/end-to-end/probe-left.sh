@@ -8,7 +8,7 @@
 
 KILLS=${KILLS:-4}
 RANDOM=${SEED:-1}
-plan 48
+plan 50
 
 build left -I"$ROOT/src"
 same() { /usr/bin/python3 "$SRC/probe_same.py" "$1"; }
@@ -137,6 +137,40 @@ going_out() {
 kills "anywhere" "$SMALL" anywhere
 kills "many probes, going in" "$LARGE" going_in
 kills "many probes, going out" "$LARGE" going_out
+
+# Not at random: wherever it asks for its own number, as it does for the record of
+# what is to be taken out, when the program has the first mapping but nothing else.
+cat >killer.c <<'END'
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+pid_t getpid(void)
+{
+	static long calls;
+	pid_t pid = (pid_t)syscall(SYS_getpid);
+
+	if (++calls == atol(getenv("KILL_AT")))
+		kill(pid, SIGKILL);
+	return pid;
+}
+END
+gcc -shared -fPIC killer.c -o killer.so || exit 1
+begin ./left end
+before=$(same "$pid")
+odd=
+for ((k = 1; k <= 40; k++)); do
+	LD_PRELOAD=$T/killer.so KILL_AT=$k "$HARK" probe -x quiet \
+		-n "$SMALL tick-10ms { exit(0); }" -p "$pid" >/dev/null 2>&1
+	[ $? = 137 ] || break
+	next
+	[ -z "$odd" ] || break
+done 2>/dev/null
+is "killed at the record: each next one finds nothing" "$odd" ""
+note "killed at the record: $((k - 1)) times"
+ok "killed at the record: it was, and often" [ "$k" -gt 20 ]
+finish
 
 # Several in a row, and nobody comes between.
 begin ./left end 4
