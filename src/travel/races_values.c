@@ -251,7 +251,7 @@ static int tell_store(struct values *v, const struct writer *of, unsigned i,
 	    walker_goto_pc(w, v->stores[i].count, v->stores[i].pc, err) < 0 ||
 	    walker_place(w, &at, err) < 0)
 		return -1;
-	walker_turns(w); /* what memory held is there now */
+	walker_settle(w); /* what memory held is there now */
 	by.at = (struct hark_position){v->t->process, l->about.number, at.count,
 				       at.step};
 	if (walker_step(w, err) < 0)

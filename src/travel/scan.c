@@ -96,13 +96,6 @@ static int set_observers(struct scan *s, struct hark_err *err)
 
 /* -- Hits -- */
 
-static void look_before(const struct scan *s, struct hit *h)
-{
-	for (uint32_t i = 0; i < h->size && i < sizeof h->before; i++)
-		h->before_known[i] =
-		    (uint8_t)walker_byte(s->w, h->address + i, &h->before[i]);
-}
-
 static int meet(struct scan *s, const struct stop *stop, struct hit *h)
 {
 	h->stop = stop;
@@ -134,7 +127,6 @@ static int meet_watches(struct scan *s)
 			    t->address >= stop->address + stop->len ||
 			    stop->address >= t->address + t->size)
 				continue;
-			look_before(s, &h);
 			rc = meet(s, stop, &h);
 			if (rc != 0)
 				return rc;

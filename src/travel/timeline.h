@@ -280,8 +280,6 @@ struct hit {
 	uint32_t size, is_write;
 	int64_t call;
 	int signal;
-	/* Of a write or read: as far as the thread itself knew. */
-	uint8_t before[64], before_known[64], after[64];
 };
 
 /* -- access.c: what it found and left; the timeline stays where it is -- */
