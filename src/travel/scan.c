@@ -177,22 +177,31 @@ static int meet_calls(struct scan *s, enum walker_stop why)
 
 /* -- Running over it -- */
 
+/* Has it come to the end of the stretch, or of the segment? */
+static int is_over(struct scan *s, const struct stretch *range,
+		   struct hark_err *err)
+{
+	struct walker_place at;
+
+	if (walker_segment(s->w) > s->segment ||
+	    walker_count(s->w) > range->end_count)
+		return 1;
+	if (walker_count(s->w) < range->end_count)
+		return 0;
+	if (walker_place(s->w, &at, err) < 0)
+		return -1;
+	return at.step >= range->end_step;
+}
+
 /* In the last count, step by step. */
 static int walk(struct scan *s, const struct stretch *range,
 		struct hark_err *err)
 {
-	struct walker_place at;
-
 	for (;;) {
-		int rc;
+		int rc = is_over(s, range, err);
 
-		if (walker_place(s->w, &at, err) < 0)
-			return -1;
-		if (walker_segment(s->w) > s->segment ||
-		    at.count > range->end_count ||
-		    (at.count == range->end_count &&
-		     at.step >= range->end_step))
-			return 0;
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
 		rc = meet_breaks(s);
 		if (rc == 0)
 			rc = meet_watches(s);
@@ -283,6 +292,9 @@ static int scan_segment(struct hark_timeline *t, struct lane *l,
 	if (s.w == NULL)
 		return -1;
 	rc = set_out(&s, &range, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	rc = is_over(&s, &range, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (set_observers(&s, err) < 0)
@@ -556,12 +568,31 @@ int travel_scan_last(struct hark_timeline *t, struct lane *l,
 	return 0;
 }
 
+/* Where a segment ends, the next one begins: what is met there is met twice. */
+struct once {
+	scan_each *each;
+	void *ctx;
+	struct hit last; /* if it has a stop */
+};
+
+static int tell_once(void *ctx, struct walker *at, const struct hit *hit)
+{
+	struct once *o = ctx;
+
+	if (hit->stop == o->last.stop && hit->count == o->last.count &&
+	    hit->pc == o->last.pc)
+		return 0;
+	o->last = *hit;
+	return o->each(o->ctx, at, hit);
+}
+
 int travel_scan(struct hark_timeline *t, struct lane *l,
 		const struct stretch *range, int is_all,
 		const struct stop *stops, unsigned n_stops, scan_each *each,
 		void *ctx, struct hark_err *err)
 {
 	struct index *x = travel_index(t, is_all ? l->end - l->first : 0, err);
+	struct once once = {.each = each, .ctx = ctx};
 	unsigned n_looked = 0;
 	int rc = 0;
 
@@ -579,7 +610,8 @@ int travel_scan(struct hark_timeline *t, struct lane *l,
 		    !may_have(x, s, l, stops, n_stops))
 			continue;
 		n_looked++;
-		rc = scan_segment(t, l, &part, stops, n_stops, each, ctx, err);
+		rc = scan_segment(t, l, &part, stops, n_stops, tell_once, &once,
+				  err);
 	}
 	return rc;
 }
