@@ -11,8 +11,8 @@
  *	op [m], r	mov t, [m]; (check); op t, r; mov [m], t; mov sh[m], t
  *	rol [m], n	mov t, [m]; (check); rol [m], n; rol sh[m], n
  *
- * Cold code tells the engine (record/collect.c), which logs the granule and
- * corrects the shadow; then the value is taken from there. Operands of the
+ * Cold code tells the engine (record/collect_load.c), which logs the granule
+ * and corrects the shadow; then the value is taken from there. Operands of the
  * shadow are the program's own with a segment, an address size and a larger
  * displacement; that the displacement is another one matters to the CPU's
  * store forwarding, see docs/decisions.md.

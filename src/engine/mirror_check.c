@@ -1,7 +1,8 @@
 /* engine/mirror_check.c - a load against the shadow.
  *
  * Equal is the rule. A miss goes to cold code, one piece a check, which tells
- * the engine (record/collect.c); then the value is taken from the shadow. */
+ * the engine (record/collect_load.c); then the value is taken from the shadow.
+ */
 #include "engine/mirror_priv.h"
 
 #include "x86/rewrite.h"

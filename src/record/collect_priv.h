@@ -1,6 +1,7 @@
 /* record/collect_priv.h - what the parts of the recorder share.
  *
  *	collect.c	threads: when something is told
+ *	collect_load.c	what they find in memory
  *	collect_put.c	how it is written: rings, records, positions
  *	collect_code.c	processes: code, mappings
  *	collect_name.c	what threads are called
@@ -161,6 +162,21 @@ static inline uint8_t *put_position(struct tape *t, uint8_t *to, uint64_t count,
 
 uint64_t put_now_ns(void);
 uint64_t put_clock_ns(int clock);
+
+/* -- collect_load.c -- */
+
+/* Memory as it is now, told at pc; what the shadow has of it, too. */
+void load_memory(struct vcpu *v, uint64_t pc, uint64_t address, uint64_t left);
+
+/* What a thread has in common with others, as it last saw it. */
+struct common {
+	uint64_t memory[TAPE_SEEN]; /* 0: none */
+	uint64_t words[TAPE_SEEN][4];
+};
+
+void load_get_common(const struct vcpu *v, struct common *out);
+/* Behind a key: what is like that still, and what is not. */
+void load_again(struct vcpu *v, const struct common *c);
 
 /* -- collect_code.c -- */
 
