@@ -261,7 +261,7 @@ check: setup
 	@tools/check-all --build
 
 built:
-	$(BUILD_ALL) all unit guests whole
+	$(BUILD_ALL) all guests whole
 	$(BUILD_ALL) built-asan built-clang built-fuzzers
 
 # Together, so that no CPU waits for another one's last file; they share what is

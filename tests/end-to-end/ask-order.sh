@@ -20,7 +20,7 @@ chain() {
 moments() {
 	local i at what
 
-	for ((i = 17; i <= TURNS; i += 16)); do
+	for ((i = 17; i <= TURNS; i += 48)); do
 		at=$(sed -n "$i{s/ .*//p;q}" list)
 		for what in shared.value counted.value; do
 			hark ask o.hark value "$what" --at "$at" |
