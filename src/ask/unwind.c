@@ -101,8 +101,8 @@ static bool step(struct unwind *u)
 	return true;
 }
 
-int unwind_new(struct space *s, uint32_t thread, struct unwind **out,
-	       struct hark_err *err)
+int unwind_new(struct space *s, uint32_t thread, unsigned most,
+	       struct unwind **out, struct hark_err *err)
 {
 	const struct ask_source *src = space_source(s);
 	struct unwind *u = calloc(1, sizeof *u);
@@ -115,7 +115,7 @@ int unwind_new(struct space *s, uint32_t thread, struct unwind **out,
 		return -1;
 	}
 	first_frame(u);
-	while (step(u))
+	while (u->n < most && step(u))
 		;
 	*out = u;
 	return 0;

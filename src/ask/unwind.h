@@ -38,9 +38,11 @@ struct unwind {
 	enum unwind_end end;
 };
 
-/* For the caller to free with free(). */
-int unwind_new(struct space *s, uint32_t thread, struct unwind **out,
-	       struct hark_err *err);
+/* For the caller to free with free(). So many frames at most: what memory held
+ * long ago may take long to find out. A frame's cfa is known if its caller was
+ * looked for. */
+int unwind_new(struct space *s, uint32_t thread, unsigned most,
+	       struct unwind **out, struct hark_err *err);
 /* Why the list ends, for a person; NULL if it is whole. */
 const char *unwind_why(const struct unwind *u);
 

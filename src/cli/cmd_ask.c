@@ -5,6 +5,7 @@
 #include "present/say.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +168,14 @@ static int answer_of_all(struct ask *a, const struct wish *w,
 	return rc;
 }
 
+/* How many frames one must know; of locals their own caller, too. */
+static unsigned frames_for(const struct wish *w, uint64_t frame)
+{
+	if (w->question->answer == ask_stack || frame >= UNWIND_MAX)
+		return UINT_MAX;
+	return (unsigned)frame + (w->question->answer == ask_regs ? 1 : 2);
+}
+
 static int answer(struct ask *a, const struct wish *w, struct hark_err *err)
 {
 	struct ask_source src = ask_source_of(&a->m->pair);
@@ -179,7 +188,7 @@ static int answer(struct ask *a, const struct wish *w, struct hark_err *err)
 	    read_number(a->args, "limit", &a->limit, err) < 0 ||
 	    space_new(&src, &a->space, err) < 0)
 		return -1;
-	if (unwind_new(a->space, thread, &a->u, err) < 0)
+	if (unwind_new(a->space, thread, frames_for(w, frame), &a->u, err) < 0)
 		goto out;
 	a->eval = (struct eval){
 	    .space = a->space, .u = a->u, .frame = (unsigned)frame};

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 102
+plan 108
 
 ask() { timeout 300 "$HARK" ask "$@"; }
 
@@ -445,6 +445,22 @@ deep(n = 1) = 5
 deep(n = 0) = 4
 deep(n = 3) = 9"
 is "all of them" "$(ask turns.hark calls deep | grep -c '= [0-9]*  (from')" 150
+
+# -- What is near is not looked for in the whole recording --
+
+hark record -q --key-every=20 -o many.hark -- "$GUESTS/back_shared" >/dev/null
+ok "there are many segments" [ "$(hark info many.hark | awk '/^key frames/ { print $3 }')" -gt 100 ]
+try ask many.hark regs
+like "registers" "$status:$out" '^0:rax '
+ok "... need no index" [ ! -e many.hark.index ]
+try ask many.hark value n
+is "a global" "$status:$out" "0:n = 120"
+frames=$(ask many.hark stack | grep -c '^#')
+try ask many.hark regs --frame $((frames - 1))
+like "registers of the last frame" "$status:$out" '^0:.*rip .*_start'
+try ask many.hark regs --frame $frames
+is "there is none behind it" "$status:$err" \
+	"125:hark: there are $frames frames, from 0"
 
 # -- Mistakes --
 

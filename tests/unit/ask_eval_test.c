@@ -213,7 +213,8 @@ static void setup(void)
 	getcontext(&context);
 	ck_assert_msg(space_new(&source, &space, &err) == 0, "%s", err.text);
 	e = (struct eval){.space = space};
-	ck_assert_msg(unwind_new(space, 1, &e.u, &err) == 0, "%s", err.text);
+	ck_assert_msg(unwind_new(space, 1, UNWIND_MAX, &e.u, &err) == 0, "%s",
+		      err.text);
 }
 
 static void teardown(void)
@@ -411,7 +412,8 @@ static void unwind_here(void)
 
 	free(e.u);
 	e.u = NULL;
-	ck_assert_msg(unwind_new(space, 1, &e.u, &err) == 0, "%s", err.text);
+	ck_assert_msg(unwind_new(space, 1, UNWIND_MAX, &e.u, &err) == 0, "%s",
+		      err.text);
 }
 
 /* Sanitizers move locals to where no debugger finds them. */
