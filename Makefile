@@ -295,7 +295,7 @@ record-fuzz-long: setup
 	$(BUILD_ALL) M=asan all
 	HARK_DAMAGE="$(FROM) $(TO)" bash tests/end-to-end/record-damage.sh
 
-# SIGKILL of a thousand recorded programs, and of two hundred harks: an hour.
+# SIGKILL of a thousand recorded programs, and of two hundred harks: half an hour.
 # make record-kills-long KILLS=100 WRITER_KILLS=20 is a short one.
 KILLS        ?= 1000
 WRITER_KILLS ?= 200
