@@ -30,8 +30,11 @@ moments() {
 }
 
 for way in "${WAYS[@]}"; do
-	# Key frames in the middle: shadows are empty there.
-	for keys in "" --key-every=300; do
+	# Key frames in the middle: shadows are empty there. Who waits for a flag
+	# counts all the while.
+	every=300
+	case $way in flag | fresh) every=3000 ;; esac
+	for keys in "" --key-every=$every; do
 		how=$way${keys:+, with key frames}
 		# shellcheck disable=SC2086
 		hark record -q --force $keys -o o.hark -- \
