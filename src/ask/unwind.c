@@ -115,6 +115,7 @@ int unwind_new(struct space *s, uint32_t thread, unsigned most,
 		return -1;
 	}
 	first_frame(u);
+	u->end = UNWIND_TOO_MANY;
 	while (u->n < most && step(u))
 		;
 	*out = u;

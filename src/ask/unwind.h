@@ -38,9 +38,9 @@ struct unwind {
 	enum unwind_end end;
 };
 
-/* For the caller to free with free(). So many frames at most: what memory held
- * long ago may take long to find out. A frame's cfa is known if its caller was
- * looked for. */
+/* For the caller to free with free(). So many frames at most (UINT_MAX: all),
+ * for what memory held long ago may take long to find out. A frame's cfa is
+ * known if its caller was looked for. */
 int unwind_new(struct space *s, uint32_t thread, unsigned most,
 	       struct unwind **out, struct hark_err *err);
 /* Why the list ends, for a person; NULL if it is whole. */

@@ -201,22 +201,23 @@ static int add(void *ctx, struct walker *at, const struct hit *hit)
 	return 0;
 }
 
-/* The part of a lane's life between two moments: by turns, if they are of
- * another thread. */
-static void part_of(struct hark_timeline *t, struct lane *l,
-		    const struct hark_position *from,
-		    const struct hark_position *to, struct stretch *out)
+/* The part of a lane's life between two moments; all of it, if they are of
+ * another thread: is_within() sees to the rest. */
+static struct stretch part_of(const struct lane *l,
+			      const struct hark_position *from,
+			      const struct hark_position *to)
 {
-	*out = (struct stretch){0, 0, UINT64_MAX, UINT64_MAX, 0};
+	struct stretch part = {0, 0, UINT64_MAX, UINT64_MAX, 0};
+
 	if (from != NULL && from->thread == l->about.number) {
-		out->count = from->count;
-		out->step = from->step;
+		part.count = from->count;
+		part.step = from->step;
 	}
 	if (to != NULL && to->thread == l->about.number) {
-		out->end_count = to->count;
-		out->end_step = to->step;
+		part.end_count = to->count;
+		part.end_step = to->step;
 	}
-	(void)t;
+	return part;
 }
 
 static int collect(struct hark_timeline *t, const struct stop *what,
@@ -225,10 +226,9 @@ static int collect(struct hark_timeline *t, const struct stop *what,
 		   struct hark_err *err)
 {
 	for (unsigned i = 0; i < t->n_lanes; i++) {
-		struct stretch range;
+		struct stretch range = part_of(&t->lanes[i], from, to);
 
 		out->l = &t->lanes[i];
-		part_of(t, out->l, from, to, &range);
 		if (travel_scan(t, out->l, &range, 1, what, 1, add, out, err) <
 		    0)
 			return -1;

@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +214,7 @@ static void setup(void)
 	getcontext(&context);
 	ck_assert_msg(space_new(&source, &space, &err) == 0, "%s", err.text);
 	e = (struct eval){.space = space};
-	ck_assert_msg(unwind_new(space, 1, UNWIND_MAX, &e.u, &err) == 0, "%s",
+	ck_assert_msg(unwind_new(space, 1, UINT_MAX, &e.u, &err) == 0, "%s",
 		      err.text);
 }
 
@@ -406,15 +407,28 @@ END_TEST
 
 /* -- Frames -- */
 
-static void unwind_here(void)
+__attribute__((noinline)) static void unwind_some(unsigned most)
 {
 	struct hark_err err = {0};
 
 	free(e.u);
 	e.u = NULL;
-	ck_assert_msg(unwind_new(space, 1, UNWIND_MAX, &e.u, &err) == 0, "%s",
+	ck_assert_msg(unwind_new(space, 1, most, &e.u, &err) == 0, "%s",
 		      err.text);
 }
+
+START_TEST(no_more_frames_are_looked_for_than_wanted)
+{
+	getcontext(&context);
+	for (unsigned most = 1; most <= 3; most++) {
+		unwind_some(most);
+		ck_assert_uint_eq(e.u->n, most);
+		ck_assert_str_eq(unwind_why(e.u), "there are more");
+		ck_assert(!e.u->frame[most - 1].has_cfa);
+		ck_assert(most == 1 || e.u->frame[most - 2].has_cfa);
+	}
+}
+END_TEST
 
 /* Sanitizers move locals to where no debugger finds them. */
 #define PLAIN __attribute__((noinline, no_sanitize("address", "undefined")))
@@ -425,7 +439,7 @@ static PLAIN void inner(int depth, volatile int *sink)
 	char text[32];
 
 	getcontext(&context);
-	unwind_here();
+	unwind_some(UINT_MAX);
 	snprintf(text, sizeof text, "%d", depth * 10);
 	SAYS("inner_mine", text);
 	*sink = inner_mine;
@@ -486,7 +500,7 @@ START_TEST(a_call_to_nowhere_has_a_caller)
 
 	context.uc_mcontext.gregs[REG_RIP] = 0;
 	context.uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)stack;
-	unwind_here();
+	unwind_some(UINT_MAX);
 	ck_assert_uint_ge(e.u->n, 2);
 	ck_assert_ptr_null(e.u->frame[0].module);
 	ck_assert_uint_eq(e.u->frame[1].pc, (uintptr_t)ask_function + 1);
@@ -498,7 +512,7 @@ START_TEST(an_unknown_stack_ends_the_frames)
 {
 	hidden = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
 	hidden_len = 1 << 20;
-	unwind_here();
+	unwind_some(UINT_MAX);
 	ck_assert_uint_eq(e.u->n, 1);
 	ck_assert_int_eq(e.u->end, UNWIND_NO_MEMORY);
 	ck_assert_ptr_nonnull(unwind_why(e.u));
@@ -558,6 +572,7 @@ Suite *ask_eval_suite(void)
 	tcase_add_test(t, registers_have_names);
 	tcase_add_test(t, the_stack_leads_to_the_callers_locals);
 	tcase_add_test(t, an_outer_frame_has_its_own_scope);
+	tcase_add_test(t, no_more_frames_are_looked_for_than_wanted);
 	tcase_add_test(t, a_call_to_nowhere_has_a_caller);
 	tcase_add_test(t, an_unknown_stack_ends_the_frames);
 	tcase_add_test(t, thread_locals_are_below_the_thread_pointer);
