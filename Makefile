@@ -279,6 +279,11 @@ probe-long: $(HARK) guests
 	KILLS=100 bash tests/end-to-end/probe-left.sh
 	CYCLES=5000 bash tests/end-to-end/probe-cycles.sh
 
+# Programs that handle signals, 100 times each by probe and profile, on a machine
+# without debug files: ten minutes.
+bare-long: $(HARK)
+	RUNS=100 bash tests/end-to-end/bare.sh
+
 # A million samples of stacks that move, each walked twice, some by libunwind, too;
 # and a million of other programs: a quarter of an hour.
 profile-long: $(HARK)
@@ -385,7 +390,7 @@ FORCE:
 .PHONY: all docs unit whole guests fuzzers check built built-asan built-clang \
 	built-fuzzers demo bench bench-probe bench-profile \
 	setup format record-fuzz-long record-kills-long probe-long profile-long \
-	format-check tidy cppcheck install clean help FORCE
+	bare-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(sort $(shell find $(O) $(OI)/inside -name '*.d' 2>/dev/null))

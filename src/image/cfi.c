@@ -573,6 +573,7 @@ static bool read_fde(const struct cfi *cfi, const struct cfi_cie *cie,
 		cursor_skip(&e->body, cursor_uleb(&e->body));
 	out->end = out->start + len;
 	out->offset = e->offset;
+	out->is_signal = cie->signal;
 	return !e->body.bad && len > 0 && out->end > out->start;
 }
 

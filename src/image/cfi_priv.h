@@ -22,6 +22,7 @@ struct cfi_fde {
 	uint64_t offset;     /* of the entry in its section */
 	uint8_t section;     /* for the caller, who may have two */
 	bool broken;	     /* its CIE is not understood */
+	bool is_signal; /* a signal handler returns there (augmentation S) */
 };
 
 /* One CIE, as FDEs need it. */

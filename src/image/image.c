@@ -34,6 +34,7 @@ int image_new(struct image **out, struct hark_err *err)
 static void file_free(struct image_file *f)
 {
 	symbols_free(f->symbols);
+	symbols_free(f->own_symbols);
 	dw_free(f->dwarf);
 	elf_close(f->mini);
 	elf_close(f->debug);
@@ -412,6 +413,11 @@ bool image_file_code_span(const struct image_file *f, uint64_t *low,
 			  uint64_t *high)
 {
 	return elf_code_span(f->elf, low, high);
+}
+
+uint64_t image_file_entry(const struct image_file *f)
+{
+	return f->elf->eh.e_entry;
 }
 
 /* One of several pieces; empty if it is none. */

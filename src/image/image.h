@@ -70,6 +70,8 @@ bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high);
 /* The same of its code alone. */
 bool image_file_code_span(const struct image_file *f, uint64_t *low,
 			  uint64_t *high);
+/* Where the program begins (link-time); 0: it says nothing of it. */
+uint64_t image_file_entry(const struct image_file *f);
 /* The next piece of code that ends behind addr: what its sections call code,
  * else all that may be executed. false: there is none. */
 bool image_file_next_code(const struct image_file *f, uint64_t addr,

@@ -36,9 +36,11 @@ struct image_file {
 	struct frame_table *frames; /* owned, from elf's heap */
 	struct frames_stats frames_stats;
 	struct symbols *symbols; /* owned */
-	struct dw *dwarf;	 /* owned */
-	bool dwarf_bad;		 /* it was tried, and it is damaged */
-	uint64_t work_left;	 /* for the question being answered: dw_begin */
+	/* Owned: without separate debug files; NULL: .symbols, or not made. */
+	struct symbols *own_symbols;
+	struct dw *dwarf;   /* owned */
+	bool dwarf_bad;	    /* it was tried, and it is damaged */
+	uint64_t work_left; /* for the question being answered: dw_begin */
 };
 
 /* Opens an origin, or finds it among the files there are. A name of NULL is

@@ -223,20 +223,46 @@ static const struct symbol_entry *find(const struct symbol_list *l,
 
 /* -- Code that has no name -- */
 
-static int add_sub(struct symbols *s, const struct cfi_fde *fde)
+/* rt_sigreturn, as C libraries write it: unwinders know it by these bytes. */
+static bool is_sigreturn(struct image_file *f, uint64_t addr)
+{
+	static const uint8_t rax[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 5};
+	static const uint8_t eax[] = {0xb8, 15, 0, 0, 0, 0x0f, 5};
+	uint8_t bytes[sizeof rax];
+	size_t got;
+
+	return image_file_read(f, addr, bytes, sizeof bytes, &got, NULL) == 0 &&
+	       ((got >= sizeof rax && memcmp(bytes, rax, sizeof rax) == 0) ||
+		(got >= sizeof eax && memcmp(bytes, eax, sizeof eax) == 0));
+}
+
+/* Where the code of these rules begins; false: that cannot be known. The rules
+ * of the code that signal handlers return to begin one byte before it, because
+ * some unwinders look up the address before a return address. */
+static bool begin_of(struct image_file *f, const struct cfi_fde *fde,
+		     uint64_t *out)
+{
+	*out = fde->start;
+	if (!fde->is_signal || is_sigreturn(f, fde->start))
+		return true;
+	*out = fde->start + 1;
+	return *out < fde->end && is_sigreturn(f, *out);
+}
+
+static int add_sub(struct symbols *s, uint64_t start, uint64_t end)
 {
 	char text[32];
 	struct symbol_entry *new;
 	const char *name;
 
-	snprintf(text, sizeof text, "sub_%lx", (unsigned long)fde->start);
+	snprintf(text, sizeof text, "sub_%lx", (unsigned long)start);
 	name = arena_text(&s->arena, text, strlen(text));
 	new = name != NULL ? vec_push(&s->code, s->heap) : NULL;
 	if (new == NULL)
 		return -1;
 	*new = (struct symbol_entry){.name = name,
-				     .addr = fde->start,
-				     .size = fde->end - fde->start,
+				     .addr = start,
+				     .size = end - start,
 				     .kind = SYMBOL_SUB,
 				     .binding = SYMBOL_LOCAL,
 				     .sized = 1};
@@ -258,21 +284,23 @@ static int add_subs(struct symbols *s, struct image_file *f)
 	    frames_collect(&in, &fdes, &stats, NULL) < 0)
 		return 0; /* no rules: no such code */
 	for (size_t i = 0; rc == 0 && i < fdes.n; i++) {
-		const struct cfi_fde *fde = &fdes.at[i];
+		uint64_t start, end = fdes.at[i].end;
 
-		while (at < n && s->code.at[at].addr < fde->start)
+		if (!begin_of(f, &fdes.at[i], &start))
+			continue;
+		while (at < n && s->code.at[at].addr < start)
 			at++;
-		if (at < n && s->code.at[at].addr == fde->start) {
+		if (at < n && s->code.at[at].addr == start) {
 			struct symbol_entry *e = &s->code.at[at];
 
 			if (!e->sized)
-				e->size = fde->end - fde->start;
+				e->size = end - start;
 			e->sized = 1;
 			continue;
 		}
 		known.at = s->code.at;
-		if (find(&known, fde->start) == NULL)
-			rc = add_sub(s, fde);
+		if (find(&known, start) == NULL)
+			rc = add_sub(s, start, end);
 	}
 	vec_free(&fdes, in.heap);
 	return rc;
@@ -306,14 +334,14 @@ static int read_source(struct symbols *s, struct image_file *f, struct elf *e,
 	return -1;
 }
 
-static int read_sources(struct symbols *s, struct image_file *f,
+static int read_sources(struct symbols *s, struct image_file *f, bool is_own,
 			struct hark_err *err)
 {
 	if (read_source(s, f, f->elf, ".symtab", SYMBOLS_SYMTAB, err) < 0)
 		return -1;
 	if ((s->sources & SYMBOLS_SYMTAB) == 0) {
-		if (read_source(s, f, image_file_separate(f), ".symtab",
-				SYMBOLS_DEBUG, err) < 0)
+		if (!is_own && read_source(s, f, image_file_separate(f),
+					   ".symtab", SYMBOLS_DEBUG, err) < 0)
 			return -1;
 		if ((s->sources & SYMBOLS_DEBUG) == 0 &&
 		    read_source(s, f, image_file_mini(f), ".symtab",
@@ -336,11 +364,13 @@ void symbols_free(struct symbols *s)
 	heap_give(s->heap, s, sizeof *s);
 }
 
-static int build(struct symbols *s, struct image_file *f, struct hark_err *err)
+static int build(struct symbols *s, struct image_file *f, bool is_own,
+		 struct hark_err *err)
 {
 	struct ends ends;
 
-	if (elf_sections(f->elf, err) < 0 || read_sources(s, f, err) < 0)
+	if (elf_sections(f->elf, err) < 0 ||
+	    read_sources(s, f, is_own, err) < 0)
 		return -1;
 	if (choose(s, &s->code) < 0 || choose(s, &s->data) < 0)
 		return no_memory(f, err);
@@ -367,26 +397,46 @@ static int build(struct symbols *s, struct image_file *f, struct hark_err *err)
 	return 0;
 }
 
-static struct symbols *symbols_of(struct image_file *f, struct hark_err *err)
+static struct symbols *symbols_make(struct image_file *f, bool is_own,
+				    struct hark_err *err)
 {
 	const struct heap *heap = &f->elf->budget.heap;
-	struct symbols *s;
+	struct symbols *s = heap_take(heap, sizeof *s);
 
-	if (f->symbols != NULL)
-		return f->symbols;
-	s = heap_take(heap, sizeof *s);
 	if (s == NULL) {
 		no_memory(f, err);
 		return NULL;
 	}
 	*s = (struct symbols){.heap = heap};
 	arena_init(&s->arena, heap);
-	if (build(s, f, err) < 0) {
+	if (build(s, f, is_own, err) < 0) {
 		symbols_free(s);
 		return NULL;
 	}
-	f->symbols = s;
 	return s;
+}
+
+static struct symbols *symbols_of(struct image_file *f, struct hark_err *err)
+{
+	if (f->symbols == NULL)
+		f->symbols = symbols_make(f, false, err);
+	return f->symbols;
+}
+
+/* The same table where a separate debug file adds nothing to it. */
+static struct symbols *symbols_own(struct image_file *f, struct hark_err *err)
+{
+	if (f->own_symbols != NULL)
+		return f->own_symbols;
+	if (f->symbols != NULL && !(f->symbols->sources & SYMBOLS_DEBUG))
+		return f->symbols;
+	f->own_symbols = symbols_make(f, true, err);
+	if (f->own_symbols == NULL || f->symbols != NULL ||
+	    !(f->own_symbols->sources & SYMBOLS_SYMTAB))
+		return f->own_symbols;
+	f->symbols = f->own_symbols;
+	f->own_symbols = NULL;
+	return f->symbols;
 }
 
 int symbols_sources(struct image_file *f, struct hark_err *err)
@@ -569,15 +619,11 @@ static const struct symbol_entry *match(const struct symbols *s,
 	return NULL;
 }
 
-int symbols_each(struct image_file *f, const char *pattern,
-		 int (*visit)(void *ctx, const struct symbol *s), void *ctx,
-		 struct hark_err *err)
+static int each(const struct symbols *s, const char *pattern,
+		int (*visit)(void *ctx, const struct symbol *s), void *ctx)
 {
-	struct symbols *s = symbols_of(f, err);
 	size_t at = 0;
 
-	if (s == NULL)
-		return -1;
 	for (size_t i = 0; i < s->code.n; i++) {
 		const struct symbol_entry *e = &s->code.at[i], *hit;
 		struct symbol symbol;
@@ -596,6 +642,24 @@ int symbols_each(struct image_file *f, const char *pattern,
 			return rc;
 	}
 	return 0;
+}
+
+int symbols_each(struct image_file *f, const char *pattern,
+		 int (*visit)(void *ctx, const struct symbol *s), void *ctx,
+		 struct hark_err *err)
+{
+	const struct symbols *s = symbols_of(f, err);
+
+	return s != NULL ? each(s, pattern, visit, ctx) : -1;
+}
+
+int symbols_each_own(struct image_file *f,
+		     int (*visit)(void *ctx, const struct symbol *s), void *ctx,
+		     struct hark_err *err)
+{
+	const struct symbols *s = symbols_own(f, err);
+
+	return s != NULL ? each(s, NULL, visit, ctx) : -1;
 }
 
 bool symbols_match(struct image_file *f, uint64_t addr, const char *pattern)

@@ -61,6 +61,13 @@ int symbols_each(struct image_file *f, const char *pattern,
 		 int (*visit)(void *ctx, const struct symbol *s), void *ctx,
 		 struct hark_err *err);
 
+/* The same of all functions that the file itself speaks of. Separate debug
+ * files are not looked for, so the answer depends on the bytes of the file
+ * alone. */
+int symbols_each_own(struct image_file *f,
+		     int (*visit)(void *ctx, const struct symbol *s), void *ctx,
+		     struct hark_err *err);
+
 /* Does symbols_each() with that pattern visit a function that begins at addr?
  */
 bool symbols_match(struct image_file *f, uint64_t addr, const char *pattern);

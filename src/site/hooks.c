@@ -112,6 +112,15 @@ bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
 	return false;
 }
 
+uint64_t hooks_unproved(const struct survey *s, bool (*wanted)(uint64_t number))
+{
+	for (uint64_t at = s->start; hooks_likely(s, wanted, &at); at++)
+		if (!(survey_at(s, at) & SURVEY_START) &&
+		    !survey_is_inside(s, at))
+			return at;
+	return 0;
+}
+
 /* -- Of a file -- */
 
 /* One piece of code. Parts have in common what is looked at together. */

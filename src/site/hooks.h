@@ -4,7 +4,9 @@
  * probes need (native/native.h), so the instructions are sought by which it
  * could. The number of a system call is in eax, most often put there a few
  * instructions before; where that cannot be seen, the call counts as wanted.
- * Hosted, no I/O. */
+ *
+ * What is found depends on the bytes of the module alone: separate debug files
+ * are not asked, because most machines have none. Hosted, no I/O. */
 #ifndef SITE_HOOKS_H
 #define SITE_HOOKS_H
 
@@ -22,6 +24,12 @@ bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
  * -1 with the reason. */
 int hooks_sought(struct image_file *f, bool (*wanted)(uint64_t number),
 		 struct hark_err *err);
+/* A place that looks like a wanted system call, and is neither known to be an
+ * instruction nor to be a part of one; 0: there is none. A program in which
+ * such a call is made cannot be kept from blocking signals that hark needs. */
+uint64_t hooks_unproved(const struct survey *s,
+			bool (*wanted)(uint64_t number));
+
 /* Looks at the functions that are near system calls, or near the address also
  * (0: none), of which all is known then. 1, or 0: of those that look wanted
  * none is an instruction. -1 with the reason. Nothing must be known of s

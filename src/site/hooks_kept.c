@@ -25,13 +25,14 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define KIND "hooks1"
+#define KIND "hooks2"
 
 enum { SPAN = 256, NUMBERS = 1024, CALLS_MAX = 1 << 20 };
 _Static_assert((int)SPAN > (int)SURVEY_NEAR, "H2");
 
 struct head {
 	uint64_t n_calls, n_spans;
+	uint64_t unproved; /* of struct hooks_found */
 };
 
 struct span {
@@ -48,6 +49,15 @@ void hooks_found_fini(struct hooks_found *h)
 	survey_free(h->survey);
 	free(h->at);
 	*h = (struct hooks_found){0};
+}
+
+/* There are no calls in it. */
+static void keep_nothing(struct hooks_found *h)
+{
+	uint64_t unproved = h->unproved;
+
+	hooks_found_fini(h);
+	h->unproved = unproved;
 }
 
 /* -- Whose answer -- */
@@ -138,6 +148,8 @@ static int look(struct image_file *f, bool (*wanted)(uint64_t number),
 	if (survey_read(f, &out->survey, err) < 0)
 		return err->code == HARK_EINPUT ? 0 : -1;
 	rc = hooks_survey(out->survey, f, wanted, also, err);
+	if (rc >= 0)
+		out->unproved = hooks_unproved(out->survey, wanted);
 	if (rc > 0 && hooks_each(out->survey, wanted, add_call, out) != 0)
 		rc = no_memory(err);
 	if (rc > 0 && out->n == 0)
@@ -190,7 +202,7 @@ static void save(struct image_file *f, uint64_t source,
 		 const struct hooks_found *h, uint64_t also)
 {
 	struct span *span = calloc(h->n + 1, sizeof *span);
-	struct head head = {.n_calls = h->n};
+	struct head head = {.n_calls = h->n, .unproved = h->unproved};
 	size_t len = sizeof head + h->n * sizeof *h->at;
 	uint8_t *bytes, *to;
 
@@ -283,6 +295,7 @@ static int decode(struct rest r, struct image_file *f, struct hooks_found *out)
 
 	if (!get(&r, &head, sizeof head) || head.n_calls > CALLS_MAX)
 		return -1;
+	out->unproved = head.unproved;
 	if (head.n_calls == 0)
 		return head.n_spans == 0 && r.len == 0 ? 0 : -1;
 	out->n = head.n_calls;
@@ -306,7 +319,7 @@ static int load(struct image_file *f, uint64_t source, struct hooks_found *out)
 	rc = decode(r, f, out);
 	free(bytes);
 	if (rc <= 0)
-		hooks_found_fini(out);
+		keep_nothing(out);
 	return rc;
 }
 
@@ -319,13 +332,14 @@ int hooks_find(struct image_file *f, bool (*wanted)(uint64_t number),
 	int rc = is_kept ? load(f, source, &h) : -1;
 
 	if (rc < 0) {
+		h.unproved = 0;
 		rc = look(f, wanted, also, &h, err);
 		if (rc <= 0)
-			hooks_found_fini(&h);
+			keep_nothing(&h);
 		if (is_kept && (rc > 0 || (rc == 0 && is_large(f))))
 			save(f, source, &h, also);
 	}
-	if (rc > 0)
+	if (rc >= 0)
 		*out = h;
 	return rc;
 }

@@ -12,10 +12,11 @@ struct hooks_found {
 	struct survey *survey; /* owned: tells enough to change those calls */
 	uint64_t *at;	       /* owned, ascending */
 	size_t n;
+	uint64_t unproved; /* as hooks_unproved() says */
 };
 
-/* 1; 0: there are none, and nothing in *out; -1 with the reason. What is around
- * the address also (0: none) is known then, too. */
+/* 1; 0: there are none, and nothing but .unproved in *out; -1 with the reason.
+ * What is around the address also (0: none) is known then, too. */
 int hooks_find(struct image_file *f, bool (*wanted)(uint64_t number),
 	       uint64_t also, struct hooks_found *out, struct hark_err *err);
 void hooks_found_fini(struct hooks_found *h);

@@ -321,6 +321,19 @@ static int add_hook(void *ctx, uint64_t addr)
 	return plan_add(l->area[t->area].plan, addr, t->err);
 }
 
+/* unproved: as hooks_unproved() says. */
+static int check_proved(const struct hook_tour *t, const struct module *m,
+			uint64_t unproved)
+{
+	if (unproved == 0)
+		return 0;
+	return err_set(t->err, HARK_EREFUSE, 0,
+		       "%s cannot be watched safely: the system call at 0x%lx "
+		       "in it concerns signals, and is in code that cannot be "
+		       "followed; hark record needs no such knowledge",
+		       m->path, (unsigned long)unproved);
+}
+
 /* A module that nothing is probed in is surveyed only if it has to be, and as
  * far as it has to. */
 static int add_found(struct hook_tour *t, const struct module *m,
@@ -332,14 +345,29 @@ static int add_found(struct hook_tour *t, const struct module *m,
 	int rc = hooks_find(m->file, wanted,
 			    has ? loader.function - m->bias : 0, &h, t->err);
 
-	if (rc <= 0)
-		return rc;
+	if (rc < 0 || check_proved(t, m, h.unproved) < 0) {
+		if (rc > 0)
+			hooks_found_fini(&h);
+		return -1;
+	}
+	if (rc == 0)
+		return 0;
 	rc = add_area(t->l, m, h.survey, false, t->err);
 	h.survey = NULL; /* handed over */
 	for (size_t i = 0; rc == 0 && i < h.n; i++)
 		rc = add_hook(t, h.at[i]);
 	hooks_found_fini(&h);
 	return rc;
+}
+
+static int add_known(struct hook_tour *t, const struct module *m,
+		     bool (*wanted)(uint64_t number))
+{
+	const struct survey *s = t->l->area[t->area].survey;
+
+	return check_proved(t, m, hooks_unproved(s, wanted)) < 0
+		   ? -1
+		   : hooks_each(s, wanted, add_hook, t);
 }
 
 int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
@@ -355,8 +383,7 @@ int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 		    m->kind == MODULE_ANON || !is_wanted(l, m))
 			continue;
 		t.area = area_of(l, m);
-		rc = t.area < l->n_areas ? hooks_each(l->area[t.area].survey,
-						      wanted, add_hook, &t)
+		rc = t.area < l->n_areas ? add_known(&t, m, wanted)
 					 : add_found(&t, m, wanted);
 		if (rc != 0)
 			return -1;

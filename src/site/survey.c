@@ -12,6 +12,14 @@
  * known, and what stands behind it may look like more of it: so its entries
  * are targets, but no proof that an instruction starts there.
  *
+ * A stripped file does not name all of its functions, and call-frame rules may
+ * end in the middle of one (glibc's clone3, where the child has no caller).
+ * Code outside of all known functions is followed from where known code calls
+ * it, jumps to it, or falls through to it. What is left there (functions that
+ * are called through pointers) is decoded in a line, but believed only from
+ * where on the line is the same wherever it begins: for nobody says where it
+ * does.
+ *
  * What an lea names is data, as a rule: a table, or a constant between the
  * functions. It is code if the register is jumped through before anything else
  * is done with it, and if what is there can be followed. */
@@ -36,6 +44,8 @@ struct walk {
 	uint64_t label[LABELS_MAX]; /* the same, to jump there: not looked at */
 	unsigned n_labels;
 	bool jumps_indirectly, failed;
+	bool is_gap;   /* no known function, perhaps several unknown ones */
+	bool is_swept; /* what is looked at is not proved to be code */
 };
 
 /* -- Facts -- */
@@ -139,6 +149,28 @@ static void later(struct walk *w, uint64_t addr)
 	w->todo[w->n++] = addr;
 }
 
+/* Known code leads out of the function. Which addresses are in other functions
+ * is known when all of them have been followed. */
+static void reach(struct walk *w, uint64_t addr)
+{
+	struct survey_list *l = &w->s->reached;
+	uint64_t *more;
+
+	if (w->is_swept || !is_code(w->s, addr) ||
+	    survey_at(w->s, addr) & (SURVEY_ENTRY | SURVEY_INSIDE))
+		return;
+	if (l->n == l->room) {
+		l->room = l->room ? l->room * 2 : 64;
+		more = reallocarray(l->at, l->room, sizeof *more);
+		if (more == NULL) {
+			w->failed = true;
+			return;
+		}
+		l->at = more;
+	}
+	l->at[l->n++] = addr;
+}
+
 static bool is_lea(const struct x86_insn *i)
 {
 	return i->space == X86_SPACE_LEGACY && i->opcode == 0x8d;
@@ -200,8 +232,17 @@ static void learn(struct walk *w, uint64_t addr, const struct x86_insn *i)
 		return;
 	target = x86_target(survey_bytes(w->s, addr), i, addr);
 	mark(w->s, target, SURVEY_TARGET);
-	if (flow != X86_CALL)
+	if (target < w->start || target >= w->end)
+		reach(w, target);
+	else if (flow != X86_CALL || w->is_gap)
 		later(w, target);
+}
+
+/* A call at the end of a function may be one that never returns. */
+static bool surely_falls_through(const struct x86_insn *i)
+{
+	return x86_falls_through(i) && i->row->flow != X86_CALL &&
+	       i->row->flow != X86_CALL_IND;
 }
 
 static void follow(struct walk *w, uint64_t addr)
@@ -220,6 +261,8 @@ static void follow(struct walk *w, uint64_t addr)
 		if (!x86_falls_through(&i))
 			return;
 		addr += i.len;
+		if (addr >= w->end && surely_falls_through(&i))
+			reach(w, addr);
 	}
 }
 
@@ -300,6 +343,14 @@ static void read_tables(struct walk *w)
 
 /* -- The rest -- */
 
+static bool is_padding_insn(const struct survey *s, uint64_t addr,
+			    const struct x86_insn *i)
+{
+	return i->row->special == X86_NOP || i->row->flow == X86_INT3 ||
+	       (i->len == 2 && survey_bytes(s, addr)[0] == 0x66 &&
+		survey_bytes(s, addr)[1] == 0x90);
+}
+
 /* Does decoding from addr in a line arrive exactly at end? */
 static bool line_fits(const struct survey *s, uint64_t addr, uint64_t end)
 {
@@ -316,17 +367,17 @@ static bool line_fits(const struct survey *s, uint64_t addr, uint64_t end)
 	return true;
 }
 
-static void sweep_gap(struct walk *w, uint64_t addr, uint64_t end)
+static void sweep_line(struct walk *w, uint64_t addr, uint64_t end)
 {
 	struct x86_insn i;
 
-	if (!line_fits(w->s, addr, end))
-		return;
+	w->is_swept = true;
 	for (; addr < end && decode_in(w->s, addr, end, &i); addr += i.len) {
 		*fact(w->s, addr) |= SURVEY_SWEPT;
 		start(w->s, addr, &i);
 		learn(w, addr, &i);
 	}
+	w->is_swept = false;
 }
 
 static void sweep(struct walk *w)
@@ -343,8 +394,15 @@ static void sweep(struct walk *w)
 		for (gap = addr; addr < w->end; addr++)
 			if (survey_at(w->s, addr) & SURVEY_START)
 				break;
-		sweep_gap(w, gap, addr);
+		if (line_fits(w->s, gap, addr))
+			sweep_line(w, gap, addr);
 	}
+}
+
+static int end_walk(struct walk *w, struct hark_err *err)
+{
+	free(w->todo);
+	return w->failed ? err_set(err, HARK_ENOMEM, 0, "out of memory") : 0;
 }
 
 int survey_function(struct survey *s, uint64_t start, uint64_t end,
@@ -364,21 +422,167 @@ int survey_function(struct survey *s, uint64_t start, uint64_t end,
 	follow_all(&w);
 	follow_labels(&w);
 	read_tables(&w);
-	free(w.todo);
-	if (w.failed)
-		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	return end_walk(&w, err);
+}
+
+/* -- Code outside of known functions -- */
+
+static const struct survey_gap *gap_at(const struct survey_gap *gap, size_t n,
+				       uint64_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (gap[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && gap[low].start <= addr ? &gap[low] : NULL;
+}
+
+static int follow_gap(struct survey *s, const struct survey_gap *gap,
+		      uint64_t addr, struct hark_err *err)
+{
+	struct walk w = {
+	    .s = s, .start = gap->start, .end = gap->end, .is_gap = true};
+
+	follow(&w, addr);
+	follow_all(&w);
+	follow_labels(&w);
+	read_tables(&w);
+	return end_walk(&w, err);
+}
+
+int survey_reach(struct survey *s, uint64_t addr, struct hark_err *err)
+{
+	struct walk w = {.s = s};
+
+	reach(&w, addr);
+	return end_walk(&w, err);
+}
+
+/* All that is reached; the list grows meanwhile. */
+static int follow_reached(struct survey *s, const struct survey_gap *gap,
+			  size_t n, struct hark_err *err)
+{
+	for (size_t i = 0; i < s->reached.n; i++) {
+		uint64_t addr = s->reached.at[i];
+		const struct survey_gap *g = gap_at(gap, n, addr);
+
+		if (g == NULL || survey_at(s, addr) & SURVEY_START)
+			continue;
+		if (follow_gap(s, g, addr, err) < 0)
+			return -1;
+	}
+	s->reached.n = 0;
+	return 0;
+}
+
+/* Zeros fill up to the next page, and are no code that a compiler makes. What
+ * an lea names may be a function where nothing falls through to it. */
+static bool may_be_code(const struct survey *s, uint64_t addr, uint64_t end)
+{
+	bool may_begin = true;
+	struct x86_insn i;
+
+	for (; addr < end; addr += i.len) {
+		if (!decode_in(s, addr, end, &i) ||
+		    (survey_bytes(s, addr)[0] == 0 &&
+		     survey_bytes(s, addr)[1] == 0))
+			return false;
+		for (unsigned k = 0; k < i.len; k++)
+			if (survey_at(s, addr + k) & SURVEY_DATA &&
+			    (k > 0 || !may_begin))
+				return false;
+		may_begin = !surely_falls_through(&i) ||
+			    (may_begin && is_padding_insn(s, addr, &i));
+	}
+	return true;
+}
+
+/* The first instruction that decoding from addr and decoding from `other` have
+ * in common; addr if what is at `other` cannot be decoded up to there. */
+static uint64_t meet(const struct survey *s, uint64_t addr, uint64_t other,
+		     uint64_t end)
+{
+	uint64_t first = addr;
+	struct x86_insn i;
+
+	while (addr != other) {
+		uint64_t *lower = addr < other ? &addr : &other;
+
+		if (!decode_in(s, *lower, end, &i))
+			return lower == &other ? first : end;
+		*lower += i.len;
+	}
+	return addr;
+}
+
+/* It is not known whether an instruction begins at addr. Decoding from each of
+ * the next bytes arrives at the same instructions after a while: these are
+ * right wherever the first one begins. */
+static uint64_t where_lines_meet(const struct survey *s, uint64_t addr,
+				 uint64_t end)
+{
+	uint64_t last = addr;
+
+	for (unsigned k = 1; k < X86_MAX_LEN && addr + k < end; k++) {
+		uint64_t at = meet(s, addr, addr + k, end);
+
+		last = at > last ? at : last;
+	}
+	return last;
+}
+
+/* What is left between known instructions, if it is no padding. */
+static void sweep_unknown(struct walk *w, uint64_t addr, uint64_t end)
+{
+	if (may_be_code(w->s, addr, end))
+		sweep_line(w, where_lines_meet(w->s, addr, end), end);
+}
+
+/* Functions that are called through pointers only, and those that are never
+ * called. */
+static int sweep_between(struct survey *s, const struct survey_gap *gap,
+			 struct hark_err *err)
+{
+	struct walk w = {
+	    .s = s, .start = gap->start, .end = gap->end, .is_gap = true};
+	uint64_t addr = gap->start, from;
+
+	while (addr < gap->end) {
+		unsigned len = len_at(s, addr);
+
+		if (len > 0) {
+			addr += len;
+			continue;
+		}
+		for (from = addr; addr < gap->end; addr++)
+			if (survey_at(s, addr) & SURVEY_START)
+				break;
+		sweep_unknown(&w, from, addr);
+	}
+	follow_all(&w);
+	follow_labels(&w);
+	read_tables(&w);
+	return end_walk(&w, err);
+}
+
+int survey_follow_gaps(struct survey *s, const struct survey_gap *gap, size_t n,
+		       struct hark_err *err)
+{
+	if (follow_reached(s, gap, n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (sweep_between(s, &gap[i], err) < 0)
+			return -1;
 	return 0;
 }
 
 /* -- Padding -- */
-
-static bool is_padding_insn(const struct survey *s, uint64_t addr,
-			    const struct x86_insn *i)
-{
-	return i->row->special == X86_NOP || i->row->flow == X86_INT3 ||
-	       (i->len == 2 && survey_bytes(s, addr)[0] == 0x66 &&
-		survey_bytes(s, addr)[1] == 0x90);
-}
 
 /* Bytes behind an instruction that does not fall through, as far as they are
  * filling and nothing is known to lead there. */
@@ -423,6 +627,7 @@ void survey_free(struct survey *s)
 	free(s->bytes);
 	free(s->facts);
 	free(s->shapes);
+	free(s->reached.at);
 	free(s);
 }
 
@@ -496,22 +701,10 @@ static int mark_entry(void *ctx, const struct symbol *y)
 	return 0;
 }
 
-/* Call-frame rules of a signal's return begin one byte before its function,
- * for unwinders that look for a call before the address. */
-static bool is_shifted(const struct survey *s, const struct symbol *y)
-{
-	return y->kind == SYMBOL_SUB && is_code(s, y->addr) &&
-	       survey_at(s, y->addr + 1) & SURVEY_ENTRY;
-}
-
 static int look_at(void *ctx, const struct symbol *y)
 {
 	struct tour *t = ctx;
 
-	if (is_shifted(t->s, y)) {
-		*fact(t->s, y->addr) &= (uint8_t)~SURVEY_ENTRY;
-		return 0;
-	}
 	return survey_function(t->s, y->addr, y->addr + y->size, t->err);
 }
 
@@ -536,22 +729,92 @@ int survey_read(struct image_file *f, struct survey **out, struct hark_err *err)
 	return 0;
 }
 
-int survey_functions(struct survey *s, struct image_file *f,
+/* All that is part of no function; owned by the caller. */
+static int list_gaps(const struct survey *s, struct survey_gap **out, size_t *n,
 		     struct hark_err *err)
+{
+	struct survey_gap *gap = NULL, *more;
+	size_t room = 0;
+
+	*n = 0;
+	for (uint64_t k = 0, end; k < s->len; k = end + 1) {
+		for (end = k; end < s->len; end++)
+			if (s->facts[end] & SURVEY_INSIDE)
+				break;
+		if (end == k)
+			continue;
+		if (*n == room) {
+			room = room ? room * 2 : 64;
+			more = reallocarray(gap, room, sizeof *more);
+			if (more == NULL) {
+				free(gap);
+				return err_set(err, HARK_ENOMEM, 0,
+					       "out of memory");
+			}
+			gap = more;
+		}
+		gap[(*n)++] = (struct survey_gap){s->start + k, s->start + end};
+	}
+	*out = gap;
+	return 0;
+}
+
+static int look_outside(struct survey *s, struct image_file *f,
+			struct hark_err *err)
+{
+	struct survey_gap *gap = NULL;
+	size_t n;
+	int rc;
+
+	if (survey_reach(s, image_file_entry(f), err) < 0)
+		return -1;
+	rc = list_gaps(s, &gap, &n, err) < 0
+		 ? -1
+		 : survey_follow_gaps(s, gap, n, err);
+	free(gap);
+	return rc;
+}
+
+typedef int each_function(struct image_file *f,
+			  int (*visit)(void *ctx, const struct symbol *y),
+			  void *ctx, struct hark_err *err);
+
+static int each_of_all(struct image_file *f,
+		       int (*visit)(void *ctx, const struct symbol *y),
+		       void *ctx, struct hark_err *err)
+{
+	return symbols_each(f, NULL, visit, ctx, err);
+}
+
+static int look_at_each(struct survey *s, struct image_file *f,
+			each_function *each, struct hark_err *err)
 {
 	struct tour t = {.s = s, .err = err};
 
-	if (symbols_each(f, NULL, mark_entry, &t, err) < 0 ||
-	    symbols_each(f, NULL, look_at, &t, err) < 0)
+	if (each(f, mark_entry, &t, err) < 0 || each(f, look_at, &t, err) < 0 ||
+	    look_outside(s, f, err) < 0)
 		return -1;
 	survey_padding(s);
 	return 0;
+}
+
+int survey_functions(struct survey *s, struct image_file *f,
+		     struct hark_err *err)
+{
+	return look_at_each(s, f, each_of_all, err);
+}
+
+int survey_functions_own(struct survey *s, struct image_file *f,
+			 struct hark_err *err)
+{
+	return look_at_each(s, f, symbols_each_own, err);
 }
 
 void survey_forget(struct survey *s)
 {
 	memset(s->facts, 0, s->len);
 	memset(s->shapes, 0, s->len);
+	s->reached.n = 0;
 }
 
 int survey_of_file(struct image_file *f, struct survey **out,

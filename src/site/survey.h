@@ -6,13 +6,15 @@
  *
  * S1  SURVEY_START is set where control can be followed to from the entry of
  *     a function (through a register, if an lea has just put an address of
- *     the function there), and (with SURVEY_SWEPT) where decoding the rest in a
- * line gives a sequence that ends exactly where the known code goes on. S2
- * SURVEY_TARGET is set at least wherever a direct branch or a call of any
+ *     the function there), also into code that is part of no known function;
+ *     and (with SURVEY_SWEPT) where decoding the rest in a line gives a
+ *     sequence that ends exactly where the known code goes on. Outside of
+ *     functions that sequence must be the same wherever decoding begins.
+ * S2  SURVEY_TARGET is set at least wherever a direct branch or a call of any
  *     surveyed function leads, behind every call, at instructions whose
  *     address an lea takes, and where entries of jump tables lead that could
- *     be recognised. Indirect branches may lead
- *     elsewhere: whoever relies on a byte not being a target makes it trap.
+ *     be recognised. Indirect branches may lead elsewhere: code that relies on
+ *     a byte not being a target makes it trap.
  * S3  SURVEY_PAD is set on nops and int3 behind an instruction that does not
  *     fall through, if no known branch leads there, and nothing that could be
  *     followed. That is how assemblers fill up to the next aligned place:
@@ -46,6 +48,12 @@ enum { SURVEY_ENDS = 128 }; /* the next one is not executed after it */
 /* Bytes: further than any patch, or padding that one hops to, reaches. */
 enum { SURVEY_NEAR = 192 };
 
+/* Addresses, owned, in any order. */
+struct survey_list {
+	uint64_t *at;
+	size_t n, room;
+};
+
 struct survey {
 	uint64_t start, len; /* of the code */
 	uint8_t *bytes;	     /* owned */
@@ -53,6 +61,8 @@ struct survey {
 	/* Owned: of each instruction that starts there, its length, and
 	 * SURVEY_ENDS. So none is decoded twice. */
 	uint8_t *shapes;
+	struct survey_list reached; /* known code leads there, and out of its
+				     * function */
 	/* How to read what is not code (jump tables), or NULL. */
 	size_t (*read)(void *ctx, uint64_t addr, void *out, size_t len);
 	void *ctx; /* borrowed */
@@ -66,10 +76,15 @@ int survey_read(struct image_file *f, struct survey **out,
 		struct hark_err *err);
 int survey_functions(struct survey *s, struct image_file *f,
 		     struct hark_err *err);
-/* Of those functions only that are near one of n addresses, ascending. In
- * those, and in the padding between them, the same is known as of a survey of
- * all functions (but that an entry may be a target, too); elsewhere less. That
- * is what it takes to change an instruction at one of the addresses. */
+/* The same of functions that the file itself speaks of: separate debug files
+ * are not looked for. */
+int survey_functions_own(struct survey *s, struct image_file *f,
+			 struct hark_err *err);
+/* Of those functions of survey_functions_own() only that are near one of n
+ * addresses, ascending. In those, and in the padding between them, the same is
+ * known as of a survey of all functions (but that an entry may be a target,
+ * too); elsewhere less. That is what it takes to change an instruction at one
+ * of the addresses. */
 int survey_functions_near(struct survey *s, struct image_file *f,
 			  const uint64_t *addr, size_t n, struct hark_err *err);
 /* Of its bytes nothing is known any more. */

@@ -9,27 +9,31 @@
  * followed in full: either they are what they look like, or they are not, and
  * then it tells nothing. A branch of one byte comes from nearby.
  *
+ * A place may be in none of the known functions. Then all code between the two
+ * functions around it, a gap, is near, and what leads into a gap may come from
+ * another gap.
+ *
  * N1  What is near is a function as a whole, and all that overlap it. So
  *     following it sees what a survey of all functions would have seen.
  * N2  Calls of entries are not followed: an entry is as good as a target.
  * N3  Jump tables lead within their function. */
 #include "site/survey_priv.h"
 
+#include "image/image.h"
 #include "image/symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct piece { /* a function */
+struct piece { /* a function, or a gap */
 	uint64_t start, end;
-	bool is_near, is_asked;
+	bool is_near, is_asked, is_gap;
 };
 
 struct near {
 	struct survey *s; /* borrowed */
 	struct piece *at; /* owned, ascending by .start */
 	size_t n, room;
-	bool last_is_sub; /* has no name: only call-frame rules speak of it */
 	const uint64_t *addr; /* borrowed, ascending */
 	size_t n_addr;
 	uint8_t *map; /* owned: a bit for each GRAIN bytes of near functions */
@@ -57,18 +61,8 @@ static bool is_near(const struct near *t, uint64_t start, uint64_t end)
 	return low < t->n_addr && t->addr[low] < end + SURVEY_NEAR;
 }
 
-static int add_piece(void *ctx, const struct symbol *y)
+static int push_piece(struct near *t, const struct piece *p)
 {
-	struct near *t = ctx;
-	struct piece p = {.start = y->addr, .end = y->addr + y->size};
-
-	/* A signal's return: see is_shifted() in survey.c. */
-	if (t->n > 0 && t->last_is_sub && t->at[t->n - 1].start + 1 == y->addr)
-		t->n--;
-	t->last_is_sub = false;
-	if (p.end <= p.start || p.start < t->s->start ||
-	    p.end - t->s->start > t->s->len)
-		return 0;
 	if (t->n == t->room) {
 		size_t room = t->room ? t->room * 2 : 1024;
 		struct piece *more = reallocarray(t->at, room, sizeof *more);
@@ -78,9 +72,73 @@ static int add_piece(void *ctx, const struct symbol *y)
 		t->at = more;
 		t->room = room;
 	}
+	t->at[t->n++] = *p;
+	return 0;
+}
+
+static int add_piece(void *ctx, const struct symbol *y)
+{
+	struct near *t = ctx;
+	struct piece p = {.start = y->addr, .end = y->addr + y->size};
+
+	if (p.end <= p.start || p.start < t->s->start ||
+	    p.end - t->s->start > t->s->len)
+		return 0;
 	p.is_near = is_near(t, p.start, p.end);
-	t->last_is_sub = y->kind == SYMBOL_SUB;
-	t->at[t->n++] = p;
+	return push_piece(t, &p);
+}
+
+/* -- Gaps -- */
+
+/* Is one of the addresses in it? */
+static bool has_address(const struct near *t, uint64_t start, uint64_t end)
+{
+	size_t low = 0, high = t->n_addr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->addr[middle] < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->n_addr && t->addr[low] < end;
+}
+
+static int add_gap(struct near *t, uint64_t start, uint64_t end)
+{
+	const struct piece p = {.start = start,
+				.end = end,
+				.is_gap = true,
+				.is_near = has_address(t, start, end)};
+
+	return start < end ? push_piece(t, &p) : 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Between functions, which ascend. */
+static int add_gaps(struct near *t)
+{
+	uint64_t until = t->s->start;
+	size_t n = t->n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (add_gap(t, until, t->at[i].start) < 0)
+			return -1;
+		if (t->at[i].end > until)
+			until = t->at[i].end;
+	}
+	if (add_gap(t, until, t->s->start + t->s->len) < 0)
+		return -1;
+	if (t->n > 0)
+		qsort(t->at, t->n, sizeof *t->at, by_start);
 	return 0;
 }
 
@@ -95,7 +153,7 @@ static bool spread(struct near *t)
 
 		if (!p->is_near && p->start < until)
 			more = p->is_near = true;
-		if (p->is_near && p->end > until)
+		if (p->is_near && !p->is_gap && p->end > until)
 			until = p->end;
 	}
 	for (size_t i = t->n; i-- > 0;) {
@@ -111,18 +169,23 @@ static bool spread(struct near *t)
 
 /* -- Who leads there -- */
 
+static void draw(struct near *t, const struct piece *p)
+{
+	uint64_t k = (p->start - t->s->start) / GRAIN;
+	uint64_t end = (p->end - 1 - t->s->start) / GRAIN;
+
+	for (; k <= end; k++)
+		t->map[k / 8] |= (uint8_t)(1 << k % 8);
+}
+
 static int draw_map(struct near *t)
 {
 	t->map = calloc(t->s->len / GRAIN / 8 + 1, 1);
 	if (t->map == NULL)
 		return err_set(t->err, HARK_ENOMEM, 0, "out of memory");
-	for (size_t i = 0; i < t->n; i++) {
-		uint64_t k = (t->at[i].start - t->s->start) / GRAIN;
-		uint64_t end = (t->at[i].end - 1 - t->s->start) / GRAIN;
-
-		for (; t->at[i].is_near && k <= end; k++)
-			t->map[k / 8] |= (uint8_t)(1 << k % 8);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		if (t->at[i].is_near)
+			draw(t, &t->at[i]);
 	return 0;
 }
 
@@ -134,11 +197,18 @@ static bool is_on_map(const struct near *t, uint64_t at)
 /* Of near functions, and of what follows them: padding ends there. */
 static void mark_entries(struct near *t)
 {
+	bool follows = false;
+
 	for (size_t i = 0; i < t->n; i++) {
 		uint64_t at = t->at[i].start - t->s->start;
 
-		if (is_on_map(t, at) || (i > 0 && t->at[i - 1].is_near))
+		if (t->at[i].is_gap) {
+			follows |= t->at[i].is_near;
+			continue;
+		}
+		if (is_on_map(t, at) || follows)
 			t->s->facts[at] |= SURVEY_ENTRY;
+		follows = t->at[i].is_near;
 	}
 }
 
@@ -216,17 +286,69 @@ static bool has_lead(const struct near *t, const struct piece *p)
 	return false;
 }
 
+/* Gaps that lead into near ones are near, too. */
+static void spread_gaps(struct near *t)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < t->n; i++) {
+			struct piece *p = &t->at[i];
+
+			if (!p->is_gap || p->is_near || !has_lead(t, p))
+				continue;
+			more = p->is_near = true;
+			draw(t, p);
+		}
+	}
+}
+
 /* -- The survey -- */
 
-static int look(struct near *t)
+/* Its last instruction may fall through to what is behind it. */
+static bool ends_at_near_gap(const struct near *t, size_t i)
+{
+	for (size_t k = i + 1; k < t->n && t->at[k].start <= t->at[i].end; k++)
+		if (t->at[k].is_gap && t->at[k].is_near &&
+		    t->at[k].start == t->at[i].end)
+			return true;
+	return false;
+}
+
+static int follow_gaps(struct near *t, const struct image_file *f)
+{
+	struct survey_gap *gap = calloc(t->n + 1, sizeof *gap);
+	size_t n = 0;
+	int rc;
+
+	if (gap == NULL)
+		return err_set(t->err, HARK_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < t->n; i++)
+		if (t->at[i].is_gap && t->at[i].is_near)
+			gap[n++] =
+			    (struct survey_gap){t->at[i].start, t->at[i].end};
+	rc = survey_reach(t->s, image_file_entry(f), t->err) < 0
+		 ? -1
+		 : survey_follow_gaps(t->s, gap, n, t->err);
+	free(gap);
+	return rc;
+}
+
+static int look(struct near *t, const struct image_file *f)
 {
 	for (size_t i = 0; i < t->n; i++)
-		t->at[i].is_asked = t->at[i].is_near || has_lead(t, &t->at[i]);
+		t->at[i].is_asked =
+		    !t->at[i].is_gap &&
+		    (t->at[i].is_near || ends_at_near_gap(t, i) ||
+		     has_lead(t, &t->at[i]));
 	for (size_t i = 0; i < t->n; i++)
 		if (t->at[i].is_asked &&
 		    survey_function(t->s, t->at[i].start, t->at[i].end,
 				    t->err) < 0)
 			return -1;
+	if (follow_gaps(t, f) < 0)
+		return -1;
 	for (size_t i = 0; i < t->n; i++)
 		if (t->at[i].is_near)
 			survey_padding_in(t->s, t->at[i].start, t->at[i].end);
@@ -239,14 +361,15 @@ int survey_functions_near(struct survey *s, struct image_file *f,
 	struct near t = {.s = s, .addr = addr, .n_addr = n, .err = err};
 	int rc = -1;
 
-	if (symbols_each(f, NULL, add_piece, &t, err) < 0)
+	if (symbols_each_own(f, add_piece, &t, err) < 0 || add_gaps(&t) < 0)
 		goto out;
 	while (spread(&t))
 		;
 	if (draw_map(&t) < 0)
 		goto out;
 	mark_entries(&t);
-	rc = look(&t);
+	spread_gaps(&t);
+	rc = look(&t, f);
 out:
 	free(t.at);
 	free(t.map);

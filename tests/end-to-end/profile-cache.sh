@@ -33,7 +33,7 @@ ok "the table of libc is there" test -f "$KEPT"
 is "for this user only" "$(stat -c %a "$HARK_CACHE" "$KEPT" | xargs)" "700 600"
 is "of small modules there is none" "$(find "$HARK_CACHE" -name "$(readelf -n prog |
 	sed -n 's/.*Build ID: //p').*" | wc -l)" 0
-ok "so are its system calls" test -f "$HARK_CACHE/$ID.hooks1"
+ok "so are its system calls" test -f "$HARK_CACHE/$ID.hooks2"
 before=$(stat -c '%i %y' "$KEPT")
 sum=$(cksum <"$KEPT")
 profile ./prog shares
@@ -54,7 +54,7 @@ profile ./prog shares
 right "a damaged table"
 silent "nobody need know"
 is "is mended" "$(cksum <"$KEPT")" "$sum"
-truncate -s 5000 "$KEPT" "$HARK_CACHE/$ID.hooks1"
+truncate -s 5000 "$KEPT" "$HARK_CACHE/$ID.hooks2"
 profile ./prog shares
 right "half a table"
 is "is mended, too" "$(cksum <"$KEPT")" "$sum"
@@ -97,7 +97,7 @@ until [ "$(($(date +%s) - $(stat -c %Z calls)))" -ge 4 ]; do
 done
 profile ./calls
 unharmed "system calls of a program"
-ok "are kept" test -f "$HARK_CACHE/0123456789abcdef0123456789abcdef.hooks1"
+ok "are kept" test -f "$HARK_CACHE/0123456789abcdef0123456789abcdef.hooks2"
 build_calls 77
 profile ./calls
 unharmed "and looked for again when it has changed"

@@ -9,6 +9,9 @@
 #include "site/listing.h"
 
 #include <check.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Numbers that no system call has: nothing else in this program looks like
@@ -191,6 +194,67 @@ START_TEST(what_other_functions_do_there_is_known)
 }
 END_TEST
 
+/* No symbols but local ones, which are not in the file. */
+__asm__(".text\n"
+	".type hooks_test_before, @function\n"
+	"hooks_test_before:\n"
+	"	mov	$0x1e65, %eax\n"
+	".size hooks_test_before, . - hooks_test_before\n"
+	".Lhooks_test_beyond:\n"
+	"	syscall\n"
+	"	ret\n"
+	"	.skip 64, 0x06\n" /* no instruction */
+	"	mov	$0x1e66, %eax\n"
+	".Lhooks_test_lost:\n"
+	"	syscall\n"
+	"	ret\n"
+	"	.skip 64, 0x06\n"
+	"	.byte 0x0f, 0x1f, 0x40, 0x00\n" /* a nop that ends in 00 */
+	".Lhooks_test_return:\n"
+	"	mov	$15, %rax\n"
+	"	syscall\n"
+	".Lhooks_test_return_end:\n"
+	"	.skip 64, 0x06\n"
+	".section .eh_frame,\"a\",@progbits\n"
+	".Lcie:	.long .Lcie_end - .Lcie_id\n"
+	".Lcie_id: .long 0\n"
+	"	.byte 1\n"
+	"	.string \"zRS\"\n"
+	"	.uleb128 1\n"
+	"	.sleb128 -8\n"
+	"	.byte 16\n"
+	"	.uleb128 1\n"
+	"	.byte 0x1b\n"
+	"	.byte 0x0c, 7, 8, 0x90, 1\n"
+	"	.balign 8\n"
+	".Lcie_end:\n"
+	"	.long .Lfde_end - .Lfde\n"
+	".Lfde:	.long .Lfde - .Lcie\n"
+	"	.long .Lhooks_test_return - 1 - .\n"
+	"	.long .Lhooks_test_return_end - .Lhooks_test_return + 1\n"
+	"	.uleb128 0\n"
+	"	.balign 8\n"
+	".Lfde_end:\n"
+	".text\n"
+	".section .data.rel.ro,\"aw\"\n"
+	"	.balign 8\n"
+	"hooks_test_beyond: .quad .Lhooks_test_beyond\n"
+	"hooks_test_lost: .quad .Lhooks_test_lost\n"
+	"hooks_test_return: .quad .Lhooks_test_return\n"
+	".text\n");
+extern const char *const hooks_test_beyond, *const hooks_test_lost,
+						*const hooks_test_return;
+
+static bool is_1e65(uint64_t number)
+{
+	return number == 0x1e65;
+}
+
+static bool is_1e66(uint64_t number)
+{
+	return number == 0x1e66;
+}
+
 static uint64_t places[4096];
 static size_t n_places;
 static struct survey *whole;
@@ -249,15 +313,16 @@ static void compare_module(const struct module *m)
 	survey_free(s);
 	s = NULL;
 	ck_assert_int_eq(survey_read(m->file, &s, &err), 0);
-	ck_assert_int_eq(survey_of_file(m->file, &whole, &err), 0);
+	ck_assert_int_eq(survey_read(m->file, &whole, &err), 0);
+	ck_assert_int_eq(survey_functions_own(whole, m->file, &err), 0);
 	n_places = 0;
 	for (uint64_t k = 0; k + 2 <= s->len && n_places < 4096; k++)
 		if (s->bytes[k] == 0x0f && s->bytes[k + 1] == 0x05)
 			places[n_places++] = s->start + k;
 	ck_assert_int_eq(
 	    survey_functions_near(s, m->file, places, n_places, &err), 0);
-	ck_assert_int_eq(
-	    symbols_each(m->file, NULL, compare_function, &n, &err), 0);
+	ck_assert_int_eq(symbols_each_own(m->file, compare_function, &n, &err),
+			 0);
 	for (size_t i = 0; i < n_places; i++)
 		if (survey_at(whole, places[i]) & SURVEY_START)
 			compare_padding(places[i]);
@@ -279,6 +344,90 @@ START_TEST(a_survey_of_near_functions_is_as_good_as_one_of_all)
 		n++;
 	}
 	ck_assert_uint_ge(n, 3);
+}
+END_TEST
+
+/* -- Code that nothing speaks of -- */
+
+/* A copy of a file without call-frame rules and symbols but the exported ones.
+ */
+static struct survey *survey_of_stripped(const char *path)
+{
+	char copy[] = "/tmp/hark-stripped-XXXXXX", command[512];
+	int fd = mkstemp(copy);
+	struct image_file *f;
+	struct survey *out;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	snprintf(command, sizeof command,
+		 "strip -R .eh_frame -R .eh_frame_hdr -o %s %s", copy, path);
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(image_open(im, copy, &f, &err), 0);
+	ck_assert_int_eq(survey_read(f, &out, &err), 0);
+	ck_assert_int_eq(survey_functions_own(out, f, &err), 0);
+	unlink(copy);
+	return out;
+}
+
+START_TEST(instructions_are_found_where_they_are_without_symbols_and_rules)
+{
+	const struct module *libc =
+	    modules_find(modules, (uint64_t)&gnu_get_libc_version);
+	struct survey *stripped = survey_of_stripped(libc->path);
+	size_t n = 0, n_known = 0;
+
+	survey_free(s);
+	s = NULL;
+	ck_assert_int_eq(survey_read(libc->file, &s, &err), 0);
+	ck_assert_int_eq(survey_functions_own(s, libc->file, &err), 0);
+	ck_assert_uint_eq(s->len, stripped->len);
+	for (uint64_t a = s->start; a < s->start + s->len; a++) {
+		n_known += (survey_at(s, a) & SURVEY_START) != 0;
+		if (!(survey_at(stripped, a) & SURVEY_START))
+			continue;
+		n++;
+		ck_assert_msg(!survey_is_inside(s, a) ||
+				  survey_at(s, a) & SURVEY_START,
+			      "0x%lx is inside an instruction", a);
+	}
+	ck_assert_uint_gt(n, n_known * 3 / 4);
+	survey_free(stripped);
+}
+END_TEST
+
+/* As glibc's clone3: its call-frame rules end before the system call. */
+START_TEST(code_goes_on_where_call_frame_rules_end)
+{
+	uint64_t at = linked(hooks_test_beyond);
+
+	ck_assert_int_eq(survey_functions_near(s, self->file, &at, 1, &err), 0);
+	ck_assert(survey_at(s, at) & SURVEY_START);
+	ck_assert_int_eq(hooks_number(s, at), 0x1e65);
+	ck_assert_uint_eq(hooks_unproved(s, is_1e65), 0);
+}
+END_TEST
+
+/* In front of it there are bytes that are no instruction. */
+START_TEST(a_call_that_nothing_leads_to_is_not_proved)
+{
+	uint64_t at = linked(hooks_test_lost);
+
+	ck_assert_int_eq(hooks_survey(s, self->file, is_1e66, 0, &err), 0);
+	ck_assert(!(survey_at(s, at) & SURVEY_START));
+	ck_assert_uint_eq(hooks_unproved(s, is_1e66), at);
+}
+END_TEST
+
+/* The rules of the code that handlers return to begin a byte before it. */
+START_TEST(the_return_of_a_signal_begins_with_its_first_instruction)
+{
+	uint64_t at = linked(hooks_test_return);
+
+	ck_assert_int_eq(survey_functions_near(s, self->file, &at, 1, &err), 0);
+	ck_assert(survey_at(s, at) & SURVEY_START);
+	ck_assert(!(survey_at(s, at - 1) & SURVEY_START));
+	ck_assert_int_eq(hooks_number(s, at + 7), 15);
 }
 END_TEST
 
@@ -357,6 +506,12 @@ Suite *site_hooks_suite(void)
 	tcase_add_test(c, a_call_is_a_hook_where_an_instruction_starts);
 	tcase_add_test(c, what_other_functions_do_there_is_known);
 	tcase_add_test(c, a_survey_of_near_functions_is_as_good_as_one_of_all);
+	tcase_add_test(
+	    c, instructions_are_found_where_they_are_without_symbols_and_rules);
+	tcase_add_test(c, code_goes_on_where_call_frame_rules_end);
+	tcase_add_test(c, a_call_that_nothing_leads_to_is_not_proved);
+	tcase_add_test(
+	    c, the_return_of_a_signal_begins_with_its_first_instruction);
 	tcase_add_test(c, a_module_with_hooks_may_be_probed);
 	tcase_add_test(c,
 		       hooks_are_the_same_whatever_is_known_of_other_functions);
