@@ -15,11 +15,19 @@
 #	# timeout: SECONDS	more, or less, than the usual 120
 #	# also: asan		run it with the sanitized tool, too
 #	# same addresses	programs lie where they lay the last time
+#	# debug files		it is about them: else /usr/lib/debug is empty,
+#				as it is on most machines (tools/bare)
 # shellcheck shell=bash
 set -u
 export LC_ALL=C TZ=UTC
 unset NO_COLOR DEBUGINFOD_URLS HARK_FAIL COLUMNS
 umask 022
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if [ -z "${HARK_BARE:-}" ] && ! head -n 4 "$0" | grep -qx '# debug files'; then
+	export HARK_BARE=yes
+	exec "$ROOT/tools/bare" bash "$0" "$@"
+fi
 
 # What a recording knows of memory is found by the low half of an address, and is
 # not believed where two mappings have the same (docs/travel.md), which chance
@@ -31,7 +39,6 @@ if [ -z "${HARK_SAME_ADDRESSES:-}" ] &&
 	exec setarch -R bash "$0" "$@"
 fi
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 HARK=${HARK:-$ROOT/build/hark}
 case $HARK in
 /*) ;;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # timeout: 900
+# debug files
 # hark probe on every instruction at once: of a program that notices if one of
 # its instructions is executed elsewhere, and of libc's string functions. Each
 # is counted as often as single steps find it executed.

@@ -31,7 +31,7 @@ EXTRA=()
 profile ./prog depth 5000
 unharmed "deep"
 is "all frames are seen" "$(look deep dive)" 5001
-is "nearly always" "$(look between start_thread 0.9 1 between burn 0.85 1)" \
+is "nearly always" "$(look outermost libc.so.6 0.9 1 between burn 0.85 1)" \
 	"yes yes"
 profile ./prog depth 200000
 unharmed "very deep"
@@ -91,7 +91,7 @@ build_prog -s
 profile ./prog depth 1000
 unharmed "stripped"
 is "stripped: nothing is lost of the stack" \
-	"$(look between start_thread 0.9 1)" yes
+	"$(look outermost libc.so.6 0.9 1)" yes
 if command -v musl-gcc >/dev/null; then
 	musl-gcc -O2 -g -pthread -D_GNU_SOURCE -DNO_CONTEXTS \
 		"$SRC/profile_prog.c" -o prog || exit 1

@@ -10,6 +10,9 @@ writes: one line, an answer for each question.
     lasts NAME NS LOW HIGH
                            yes, if what has NAME on its stack is, in time, LOW to
                            HIGH times so much; else how many times
+    outermost MODULE LOW HIGH
+                           yes, if the share of the samples whose outermost frame
+                           is in MODULE is; else the share
     deep NAME              the most times that NAME stands on one stack
     samples LOW HIGH       yes, if there are so many; else how many
     weight LOW HIGH        the same of what they stand for
@@ -58,6 +61,12 @@ def main():
             a_weight = 1 if page["unit"] == "ns" else page["period_ns"]
             lasted = total(page, name) * a_weight / float(ns)
             answers.append(between(lasted, low, high))
+        elif word == "outermost":
+            module, low, high = words[:3]
+            del words[:3]
+            roots = sum(c["total"] for c in page["calls"]
+                        if c["parent"] == 0 and c["module"] == module)
+            answers.append(between(roots / max(page["weight"], 1), low, high))
         elif word == "deep":
             name = words.pop(0)
             answers.append(str(max((c["calls_most"] for c in page["calls"]

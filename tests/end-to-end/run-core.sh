@@ -82,4 +82,4 @@ like "the stack is whole" "$out" 'deep \(n=n@entry=3.*'
 like "a thread that ran is in its function" "$out" '#0 .* spinner '
 like "a thread that slept is in its function" "$out" '#[0-9]+ .* sleeper '
 crash by-abort
-like "abort() is on the stack" "$out" '_abort .*'
+like "abort() is on the stack" "$out" '#[0-9]+ +0x[0-9a-f]+ in abort \(\) from'
