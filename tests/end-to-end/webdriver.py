@@ -68,7 +68,10 @@ class Browser:
                 f"--user-data-dir={folder}/browser",
                 f"--window-size={size[0]},{size[1]}",
                 # Root has none, nor have many containers; the pages are ours.
-                "--no-sandbox"]
+                "--no-sandbox",
+                # Without it chromedriver looks for "localhost", which a bare
+                # machine has no /etc/hosts for.
+                "--remote-debugging-pipe"]
         answer = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": {"args": args},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
