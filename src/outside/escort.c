@@ -28,6 +28,7 @@
 
 #include "outside/asker.h"
 #include "outside/attach.h"
+#include "outside/creds.h"
 #include "outside/judge.h"
 #include "outside/proc.h"
 #include "outside/refuse.h"
@@ -275,6 +276,17 @@ static struct walker *at_exec_event(struct escort *e, pid_t pid)
 	return w;
 }
 
+static void step_aside(struct escort *e, struct walker *w)
+{
+	struct hark_err why;
+
+	err_set(&why, HARK_EREFUSE, 0,
+		"it executes a program that is set-uid, set-gid or has file "
+		"capabilities");
+	note(e, w->pid, &why);
+	let_go(e, w);
+}
+
 /* The end of execve: this is what it was all for. */
 static void enter(struct escort *e, struct walker *w)
 {
@@ -282,6 +294,10 @@ static void enter(struct escort *e, struct walker *w)
 	struct hark_err err = {0};
 	struct entered in;
 
+	if (creds_changed_by_exec(w->pid)) { /* judge.h: the path was changed */
+		step_aside(e, w);
+		return;
+	}
 	pin_to(e, w->tid);
 	if (enter_program(w->pid, &e->how, &in, &err) == 0) {
 		forget(e, w);
@@ -292,17 +308,6 @@ static void enter(struct escort *e, struct walker *w)
 	/* A thread that SIGKILL has taken away is in no stop any more. */
 	if (tracee_get_regs(w->tid, &regs, NULL) == 0)
 		note(e, w->pid, &err);
-	let_go(e, w);
-}
-
-static void step_aside(struct escort *e, struct walker *w)
-{
-	struct hark_err why;
-
-	err_set(&why, HARK_EREFUSE, 0,
-		"it executes a program that is set-uid, set-gid or has file "
-		"capabilities");
-	note(e, w->pid, &why);
 	let_go(e, w);
 }
 

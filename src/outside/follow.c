@@ -19,13 +19,15 @@
  *     the table is only a memory of who passed: an unknown number is new, a
  *     forgotten one does no harm.
  * F3  Judging execve at its entry needs a stop at every system call. Root's
- *     tracees keep their privilege, so as root only events stop them.
+ *     tracees keep their privilege, so as root only events stop them; whether
+ *     a program has changed its credentials is looked at when it has.
  * F4  A thread that is born while others of its process run does not pass: the
  *     descriptors that a pass opens for a moment would take numbers from under
  *     the others. It lives in a process that has passed. */
 #include "outside/follow.h"
 
 #include "outside/attach.h"
+#include "outside/creds.h"
 #include "outside/judge.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
@@ -148,13 +150,17 @@ static void pass_and_go_on(struct follow *f, pid_t tid)
 
 static void at_system_call(struct follow *f, struct task *t)
 {
-	if (t->executing) {
+	static const char privileged[] =
+	    "it executes a program that is set-uid, set-gid or has file "
+	    "capabilities";
+
+	if (t->executing && creds_changed_by_exec(process_of(t->tid))) {
+		let_go(f, t->tid, privileged);
+	} else if (t->executing) {
 		t->executing = 0;
 		pass_and_go_on(f, t->tid);
 	} else if (judge_call(t->tid) == JUDGE_PRIVILEGED) {
-		let_go(f, t->tid,
-		       "it executes a program that is set-uid, set-gid or has "
-		       "file capabilities");
+		let_go(f, t->tid, privileged);
 	} else {
 		go_on(f, t->tid, 0);
 	}

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -50,8 +51,21 @@ static int base_dir(pid_t tid, const char *path, int dirfd)
 	return proc_open(tid, 0, name, O_PATH);
 }
 
+/* The effective user or group of a thread. */
+static uint64_t effective(pid_t tid, const char *key)
+{
+	char text[64], *end;
+
+	if (proc_status_text(tid, key, text, sizeof text) < 0)
+		return UINT64_MAX;
+	strtoull(text, &end, 10); /* the real one */
+	return strtoull(end, NULL, 10);
+}
+
 static int privileged_at(pid_t tid, int dirfd, uint64_t path_at, int flags)
 {
+	const uid_t uid = (uid_t)effective(tid, "Uid");
+	const gid_t gid = (gid_t)effective(tid, "Gid");
 	char path[4096], itself[64];
 	int base, yes;
 
@@ -59,12 +73,13 @@ static int privileged_at(pid_t tid, int dirfd, uint64_t path_at, int flags)
 		return 0;
 	if (path[0] == '\0' && (flags & AT_EMPTY_PATH) != 0) {
 		snprintf(itself, sizeof itself, "/proc/%d/fd/%d", tid, dirfd);
-		return refuse_privileged(AT_FDCWD, itself);
+		return refuse_privileged(AT_FDCWD, itself, uid, gid);
 	}
 	base = base_dir(tid, path, dirfd);
 	if (base < 0)
 		return 0;
-	yes = refuse_privileged(base, path[0] == '/' ? path + 1 : path);
+	yes =
+	    refuse_privileged(base, path[0] == '/' ? path + 1 : path, uid, gid);
 	close(base);
 	return yes;
 }

@@ -1,8 +1,10 @@
 /* outside/judge.h - what is a thread about to execute?
  *
  * Asked at the entry of a system call, before anything has happened: a program
- * with privileges of its own loses them when it is executed under a tracer, so
- * whoever is attached must step aside first. Hosted. */
+ * with privileges of its own loses them when it is executed under a tracer
+ * without privilege, and hark with privilege must not be a way into it. So hark
+ * steps aside first. The path may be changed by another thread in between:
+ * creds_changed_by_exec() tells afterwards. Hosted. */
 #ifndef OUTSIDE_JUDGE_H
 #define OUTSIDE_JUDGE_H
 

@@ -72,6 +72,21 @@ int proc_status(pid_t pid, pid_t tid, const char *key, int base, uint64_t *out)
 	return 0;
 }
 
+int proc_status_text(pid_t pid, const char *key, char *out, size_t size)
+{
+	char text[TEXT_SIZE];
+	const char *value;
+
+	if (read_text(pid, 0, "status", text) < 0)
+		return -1;
+	value = status_value(text, key);
+	if (value == NULL)
+		return -1;
+	value += strspn(value, " \t");
+	snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
+	return 0;
+}
+
 char proc_state(pid_t pid, pid_t tid)
 {
 	char text[TEXT_SIZE];
@@ -282,6 +297,28 @@ int proc_mappings(pid_t pid, pid_t tid,
 	free(line);
 	fclose(f);
 	return 0;
+}
+
+struct shared_file {
+	uint64_t dev, ino, at;
+};
+
+static void see_shared(void *ctx, const struct proc_map *m)
+{
+	struct shared_file *f = ctx;
+
+	if (f->at == 0 && m->shared && m->dev == f->dev && m->ino == f->ino)
+		f->at = m->start;
+}
+
+uint64_t proc_shares(pid_t pid, uint64_t dev, uint64_t ino)
+{
+	struct shared_file f = {.dev = dev, .ino = ino};
+	pid_t tid = proc_living(pid); /* the first thread may have ended */
+
+	if (tid == 0 || proc_mappings(pid, tid, see_shared, &f) < 0)
+		return 0;
+	return f.at;
 }
 
 int proc_descriptor(pid_t pid, pid_t tid, const char *name)

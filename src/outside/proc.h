@@ -11,6 +11,8 @@ int proc_open(pid_t pid, pid_t tid, const char *name, int flags);
 
 /* One line of /proc/PID/task/TID/status, as a number in the given base. */
 int proc_status(pid_t pid, pid_t tid, const char *key, int base, uint64_t *out);
+/* The same line as text, cut to size bytes, without the blanks before it. */
+int proc_status_text(pid_t pid, const char *key, char *out, size_t size);
 /* Its state letter (R S D T t Z X ...), or 0 if there is no such thread. */
 char proc_state(pid_t pid, pid_t tid);
 
@@ -45,6 +47,9 @@ int proc_mapping(pid_t pid, pid_t tid, const char *name, uint64_t from,
 /* Every mapping, in ascending order; -1 if they cannot be read. */
 int proc_mappings(pid_t pid, pid_t tid,
 		  void (*see)(void *ctx, const struct proc_map *m), void *ctx);
+/* Where a process has that file mapped shared, as its device and inode tell it;
+ * 0: nowhere, or its mappings cannot be read. */
+uint64_t proc_shares(pid_t pid, uint64_t dev, uint64_t ino);
 /* A descriptor that is open on that name, or -1. */
 int proc_descriptor(pid_t pid, pid_t tid, const char *name);
 

@@ -39,7 +39,7 @@ static char *interpreter_of(char *head)
 	return *at == '\0' ? NULL : at;
 }
 
-static int changes_identity(int fd)
+static int changes_identity(int fd, uid_t uid, gid_t gid)
 {
 	const mode_t setgid = S_ISGID | S_IXGRP;
 	struct statvfs fs;
@@ -49,9 +49,9 @@ static int changes_identity(int fd)
 		return 0;
 	if (fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_NOSUID) != 0)
 		return 0;
-	return ((st.st_mode & S_ISUID) != 0 && st.st_uid != geteuid()) ||
-	       ((st.st_mode & setgid) == setgid && st.st_gid != getegid()) ||
-	       fgetxattr(fd, "security.capability", NULL, 0) > 0;
+	return ((st.st_mode & S_ISUID) != 0 && st.st_uid != uid) ||
+	       ((st.st_mode & setgid) == setgid && st.st_gid != gid) ||
+	       (uid != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0);
 }
 
 /* O_RDONLY fails on an execute-only file; its mode tells all the same. */
@@ -64,10 +64,10 @@ static int open_program(int dirfd, const char *path)
 		   : openat(dirfd, path, O_PATH | O_CLOEXEC);
 }
 
-int refuse_privileged(int dirfd, const char *path)
+int refuse_privileged(int dirfd, const char *path, uid_t uid, gid_t gid)
 {
 	char head[HEAD];
-	int fd = geteuid() == 0 ? -1 : open_program(dirfd, path);
+	int fd = open_program(dirfd, path);
 
 	for (int depth = 0; fd >= 0 && depth < MAX_SCRIPTS; depth++) {
 		const char *next;
@@ -75,7 +75,7 @@ int refuse_privileged(int dirfd, const char *path)
 
 		read_head(fd, head);
 		next = interpreter_of(head);
-		privileged = next == NULL && changes_identity(fd);
+		privileged = next == NULL && changes_identity(fd, uid, gid);
 		close(fd);
 		if (next == NULL)
 			return privileged;
@@ -105,12 +105,17 @@ static int is_foreign(const char *path)
 
 int refuse_file(const char *path, struct hark_err *err)
 {
-	if (refuse_privileged(AT_FDCWD, path))
+	if (refuse_privileged(AT_FDCWD, path, geteuid(), getegid()))
 		return err_set(err, HARK_EREFUSE, 0,
 			       "%s is not started: it is set-uid, set-gid or "
-			       "has file capabilities, and would run without "
-			       "them under hark; run hark as root",
-			       path);
+			       "has file capabilities, and %s",
+			       path,
+			       geteuid() == 0
+				   ? "hark enters no program that changes its "
+				     "credentials; run hark as the user that "
+				     "it changes to"
+				   : "would run without them under hark; run "
+				     "hark as root");
 	if (is_foreign(path))
 		return err_set(err, HARK_ENOEXEC, ENOEXEC,
 			       "%s is not started: it is not an x86-64 program",

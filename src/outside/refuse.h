@@ -12,10 +12,11 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* Would executing this file change who the process is (so that tracing it
- * would change what it does)? Follows #! lines. dirfd as for openat. 1 yes,
- * 0 no or cannot tell. Root's tracees keep their privilege: always 0. */
-int refuse_privileged(int dirfd, const char *path);
+/* Would executing this file change the credentials of a process that has that
+ * effective user and group? hark enters no such program, root or not: without
+ * privilege it would lose its own, and with it hark would be a way into them.
+ * Follows #! lines. dirfd as for openat. 1 yes, 0 no or cannot tell. */
+int refuse_privileged(int dirfd, const char *path, uid_t uid, gid_t gid);
 
 /* May this file be started? -1 and why not: privileged, not x86-64. A file
  * that does not exist or is no program is execve's to complain about. */
