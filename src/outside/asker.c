@@ -6,23 +6,37 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+
+struct channel_look {
+	const struct peer *p;
+	bool has;
+};
+
+/* The file counts, not the address: any process can map something there. */
+static void see_channel(void *ctx, const struct proc_map *m)
+{
+	const struct peer_place *at;
+	struct channel_look *l = ctx;
+
+	at = peer_place(l->p);
+	if (m->start == at->start && m->end == at->end && m->shared &&
+	    peer_is_file(l->p, m->dev, m->ino))
+		l->has = true;
+}
 
 /* Does the process have the channel where it was mapped? 1, 0, or -1: it may
  * not be looked into. */
 static int maps_channel(pid_t pid, const struct peer *p)
 {
-	const struct peer_place *at = peer_place(p);
-	struct stat st;
-	char path[96];
+	struct channel_look l = {.p = p};
+	pid_t tid = proc_living(pid);
 
-	snprintf(path, sizeof path, "/proc/%d/map_files/%lx-%lx", pid,
-		 (unsigned long)at->start, (unsigned long)at->end);
-	if (lstat(path, &st) == 0)
-		return 1;
-	return errno == EACCES || errno == EPERM ? -1 : 0;
+	if (tid != 0 && proc_mappings(pid, tid, see_channel, &l) < 0)
+		return errno == EACCES || errno == EPERM ? -1 : 0;
+	return l.has;
 }
 
 static int is_thread_of(pid_t pid, pid_t tid)
