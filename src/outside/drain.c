@@ -1,7 +1,7 @@
 /* outside/drain.c - hark's end of a channel. */
 #include "outside/drain.h"
 
-#include "outside/limit.h"
+#include "outside/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,16 +45,10 @@ static int geometry_ok(const struct wire_geometry *g)
 static int map_channel(struct drain *d, uint32_t pid, struct hark_err *err)
 {
 	struct wire_control control;
-	struct rlimit was;
-	int rc;
-
 	channel_layout(&d->geometry, &control);
 	control.pid = pid;
 	d->size = control.size;
-	limit_lift_files(&was);
-	rc = ftruncate(d->fd, (off_t)d->size);
-	limit_restore_files(&was);
-	if (rc < 0)
+	if (remote_fix_size(d->fd, d->size) < 0)
 		return err_set(err, HARK_ENOMEM, errno,
 			       "cannot make a channel of %zu bytes: %s%s",
 			       d->size, strerror(errno),

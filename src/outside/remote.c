@@ -2,6 +2,7 @@
 #include "outside/remote.h"
 
 #include "outside/blob.h"
+#include "outside/limit.h"
 #include "outside/proc.h"
 
 #include <errno.h>
@@ -38,6 +39,33 @@ static int take_descriptor(const struct door *d, int64_t fd)
 	close(pidfd);
 	errno = why;
 	return got;
+}
+
+int remote_fix_size(int fd, uint64_t size)
+{
+	struct rlimit was;
+	struct stat st;
+	int rc;
+
+	limit_lift_files(&was);
+	rc = ftruncate(fd, (off_t)size);
+	limit_restore_files(&was);
+	if (rc < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
+	    fstat(fd, &st) < 0)
+		return -1;
+	if ((uint64_t)st.st_size == size)
+		return 0;
+	errno = EEXIST;
+	return -1;
+}
+
+int remote_seal(int fd, bool is_read)
+{
+	/* Kernels before 5.1 do not know F_SEAL_FUTURE_WRITE. */
+	if (is_read && fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0 &&
+	    errno != EINVAL)
+		return -1;
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL);
 }
 
 int remote_memfd(struct door *d, int64_t *theirs, int *ours,

@@ -8,6 +8,16 @@
 
 #include "outside/door.h"
 
+#include <stdbool.h>
+
+/* Makes a memfd as long as hark needs it, for good: whoever shortened it would
+ * take pages from under hark (SIGBUS). Before it is first mapped. -1 and errno;
+ * EEXIST: another process has changed its length in between. */
+int remote_fix_size(int fd, uint64_t size);
+/* Nothing else may be sealed from now on. is_read: nobody can map it for
+ * writing any more; what is mapped stays. */
+int remote_seal(int fd, bool is_read);
+
 /* A memfd made in the target, so that no right over hark is needed; hark gets
  * a descriptor of its own. */
 int remote_memfd(struct door *d, int64_t *theirs, int *ours,

@@ -224,7 +224,7 @@ static int fill(struct insertion *i, struct insert_left *l, struct door *d,
 		return err_set(err, HARK_EREFUSE, 0,
 			       "process %d has changed its probes", i->pid);
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
-	    insert_map_ours(&i->plan, ours, err) == 0 &&
+	    insert_make_ours(&i->plan, ours, true, err) == 0 &&
 	    insert_share_board(i, from, err) == 0 &&
 	    copy_plan(i, d, err) == 0 && set_head(i, l, d, err) == 0 &&
 	    take_lists(i, l, d, err) == 0 && insert_make_tables(i, err) == 0 &&

@@ -17,7 +17,6 @@
 
 #include "native/native.h"
 #include "outside/blob.h"
-#include "outside/limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,17 +37,8 @@ static struct collect_plan *plan_of(const struct insertion *i)
 
 int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err)
 {
-	struct rlimit was;
 	void *p;
-	int rc;
 
-	limit_lift_files(&was);
-	rc = ftruncate(fd, (off_t)s->size);
-	limit_restore_files(&was);
-	if (rc < 0)
-		return err_set(err, HARK_ENOMEM, errno,
-			       "cannot make %lu bytes of shared memory: %s",
-			       (unsigned long)s->size, strerror(errno));
 	p = mmap(NULL, s->size, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (p == MAP_FAILED)
@@ -57,6 +47,21 @@ int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err)
 			       (unsigned long)s->size, strerror(errno));
 	s->base = p;
 	return 0;
+}
+
+int insert_make_ours(struct insert_shared *s, int fd, bool is_read,
+		     struct hark_err *err)
+{
+	if (remote_fix_size(fd, s->size) < 0)
+		return err_set(err, HARK_ENOMEM, errno,
+			       "cannot make %lu bytes of shared memory: %s",
+			       (unsigned long)s->size, strerror(errno));
+	if (insert_map_ours(s, fd, err) < 0)
+		return -1;
+	return remote_seal(fd, is_read) == 0
+		   ? 0
+		   : err_set(err, HARK_EDENIED, errno,
+			     "cannot seal shared memory: %s", strerror(errno));
 }
 
 /* -- Pages of trampolines -- */
@@ -248,7 +253,8 @@ static int map_plan(struct insertion *i, struct door *d, struct hark_err *err)
 
 	i->plan.size = insert_page_up(insert_plan_size(i->want));
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
-	    insert_map_ours(&i->plan, ours, err) == 0 && make_plan(i, err) == 0)
+	    insert_make_ours(&i->plan, ours, true, err) == 0 &&
+	    make_plan(i, err) == 0)
 		rc = map_block(i, d, fd, err);
 	if (ours >= 0)
 		close(ours);
@@ -353,7 +359,7 @@ static int map_board(struct insertion *i, struct door *d, struct hark_err *err)
 	if (i->want->after != NULL)
 		return map_shared_board(i, d, err);
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
-	    insert_map_ours(&i->board, ours, err) == 0)
+	    insert_make_ours(&i->board, ours, false, err) == 0)
 		rc = insert_put_there(d, i->board.at, i->board.size,
 				      PROT_READ | PROT_WRITE, fd, err);
 	i->board_file = ours > 0 ? ours : 0;

@@ -137,6 +137,11 @@ int insert_map(struct insertion *i, struct door *d, struct hark_err *err);
 int insert_map_code(const struct insertion *i, struct door *d,
 		    struct hark_err *err);
 void insert_unmap_ours(struct insertion *i);
+/* A new file gets its length for good, and is mapped in hark. is_read: no
+ * process can map it for writing from then on, nor make a mapping of it
+ * writable. */
+int insert_make_ours(struct insert_shared *s, int fd, bool is_read,
+		     struct hark_err *err);
 /* Of a file: in hark; and in the process, at that place. fd -1: no file. */
 int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err);
 int insert_put_there(struct door *d, uint64_t at, uint64_t len, int prot,
