@@ -2,6 +2,7 @@
 #include "cli/probe_watch.h"
 
 #include "outside/supervise.h"
+#include "outside/tracee.h"
 #include "present/say.h"
 
 #include <errno.h>
@@ -32,6 +33,38 @@ static bool is_farewell(int sig)
 	       ((sig == SIGHUP || sig == SIGQUIT) && !is_ignored(sig));
 }
 
+static bool is_pending(int sig)
+{
+	sigset_t now;
+
+	return sigpending(&now) == 0 && sigismember(&now, sig) == 1;
+}
+
+/* Signals that end a session wait until the step is done: a step that waits
+ * for the program looks at them. */
+static bool wants_end_of_child(void)
+{
+	return is_pending(SIGINT);
+}
+
+static bool wants_end(void)
+{
+	return is_pending(SIGINT) || is_pending(SIGTERM) ||
+	       (is_pending(SIGHUP) && !is_ignored(SIGHUP)) ||
+	       (is_pending(SIGQUIT) && !is_ignored(SIGQUIT));
+}
+
+static int take_step(struct session *s, bool is_child, enum session_status *why,
+		     struct hark_err *err)
+{
+	int rc;
+
+	tracee_watch_end(is_child ? wants_end_of_child : wants_end);
+	rc = session_step(s, why, err);
+	tracee_watch_end(NULL);
+	return rc;
+}
+
 int probe_watch(struct session *s, bool is_child, enum session_status *why,
 		struct hark_err *err)
 {
@@ -44,7 +77,7 @@ int probe_watch(struct session *s, bool is_child, enum session_status *why,
 	if (session_go(s, err) < 0)
 		return -1;
 	for (;;) {
-		if (session_step(s, why, err) < 0)
+		if (take_step(s, is_child, why, err) < 0)
 			return -1;
 		if (*why != SESSION_ON)
 			return 0;

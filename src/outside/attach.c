@@ -262,11 +262,11 @@ static int look_around(struct crowd *c, struct hark_err *err)
 
 static int await_all(struct crowd *c, struct hark_err *err)
 {
-	int64_t deadline = tracee_now_ns() + c->door->limit_ns;
+	int64_t since = tracee_now_ns(), deadline = since + c->door->limit_ns;
 	enum { LOOK_AGAIN = 32 };
 
 	for (int round = 0; c->n_awaited > 0; round++) {
-		if (tracee_now_ns() > deadline)
+		if (tracee_now_ns() > deadline || tracee_gives_up(since))
 			return does_not_stop(c->door, c->awaited[0], err);
 		if (round % LOOK_AGAIN == LOOK_AGAIN - 1 &&
 		    look_around(c, err) < 0)
@@ -340,7 +340,7 @@ static int census(const struct door *d, struct hark_err *err)
 static int hold_all(struct crowd *c, struct hark_err *err)
 {
 	const struct door *d = c->door;
-	int64_t deadline = tracee_now_ns() + d->limit_ns;
+	int64_t since = tracee_now_ns(), deadline = since + d->limit_ns;
 
 	for (int round = 0;; round++) {
 		int fresh = hold_new(c, err);
@@ -350,7 +350,7 @@ static int hold_all(struct crowd *c, struct hark_err *err)
 			return -1;
 		if (all)
 			return 0;
-		if (tracee_now_ns() > deadline)
+		if (tracee_now_ns() > deadline || tracee_gives_up(since))
 			return err_set(err, HARK_ETIME, 0,
 				       "process %d has a thread that cannot be "
 				       "held",
@@ -392,13 +392,14 @@ static int is_worth_another_try(pid_t pid, const struct hark_err *err)
 int attach_open(struct door *d, pid_t pid, struct hark_err *err)
 {
 	enum { LIMIT_S = 5, YIELDS_EACH = 50 };
-	int64_t limit = tracee_now_ns() + LIMIT_S * 1000000000LL;
+	int64_t since = tracee_now_ns(), limit = since + LIMIT_S * 1000000000LL;
 
 	for (int i = 0;; i++) {
 		*err = (struct hark_err){0};
 		if (open_once(d, pid, err) == 0)
 			return 0;
-		if (!is_worth_another_try(pid, err) || tracee_now_ns() > limit)
+		if (!is_worth_another_try(pid, err) ||
+		    tracee_now_ns() > limit || tracee_gives_up(since))
 			return -1;
 		tracee_pause(i * YIELDS_EACH);
 	}

@@ -113,8 +113,25 @@ void tracee_pause(int round)
 		nanosleep(&nap, NULL);
 }
 
+static bool (*end_is_wanted)(void); /* or NULL */
+
+void tracee_watch_end(bool (*wants_end)(void))
+{
+	end_is_wanted = wants_end;
+}
+
+bool tracee_gives_up(int64_t since_ns)
+{
+	enum { PATIENT_NS = 1000000000 };
+
+	return end_is_wanted != NULL &&
+	       tracee_now_ns() - since_ns > PATIENT_NS && end_is_wanted();
+}
+
 int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err)
 {
+	int64_t since = tracee_now_ns();
+
 	for (int round = 0;; round++) {
 		int status;
 		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
@@ -126,7 +143,7 @@ int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err)
 		if (got < 0 && errno != EINTR)
 			return err_set(err, HARK_EGONE, errno,
 				       "thread %d ended meanwhile", tid);
-		if (tracee_now_ns() > deadline_ns)
+		if (tracee_now_ns() > deadline_ns || tracee_gives_up(since))
 			return err_set(err, HARK_ETIME, 0,
 				       "thread %d did not stop in time", tid);
 		tracee_pause(round);

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
@@ -20,6 +21,12 @@ int64_t tracee_now_ns(void);
  * where the thread has executed something and has another number now, under
  * which it may be seized. 0, or an errno. */
 int tracee_seize(pid_t tid, long options);
+
+/* Does the user want hark to end? Looked at by whatever waits for a target for
+ * more than a second, which then gives up: a target must not be able to keep
+ * hark. NULL: nothing is looked at, for what must be done to its end. */
+void tracee_watch_end(bool (*wants_end)(void));
+bool tracee_gives_up(int64_t since_ns);
 
 /* Waits until tid reports; its wait status goes to out. */
 int tracee_wait(pid_t tid, int64_t deadline_ns, int *out, struct hark_err *err);

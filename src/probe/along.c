@@ -11,7 +11,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-enum { PATIENCE_S = 10 };
+enum { PATIENCE_S = 10, CALLS_MAX = 1000 };
 
 enum along {
 	ALONG_GOES,   /* wait for more */
@@ -22,8 +22,10 @@ enum along {
 
 struct walk {
 	pid_t pid, tid;
-	bool is_in; /* execve has begun */
-	int sig;    /* to be delivered when it goes on */
+	bool is_in;    /* execve has begun */
+	int sig;       /* to be delivered when it goes on */
+	int64_t since; /* one deadline for all stops */
+	int stops;
 };
 
 /* A stop of one of the two: its status, and who; the end of a process is left
@@ -46,9 +48,10 @@ static int look(pid_t id, int *status)
 /* A thread that is not the first gets the first one's number by execve. */
 static int next_stop(const struct walk *w, pid_t *who, int *status)
 {
-	int64_t limit = tracee_now_ns() + PATIENCE_S * 1000000000LL;
+	int64_t limit = w->since + PATIENCE_S * 1000000000LL;
 
-	for (int round = 0; tracee_now_ns() < limit; round++) {
+	for (int round = 0;
+	     tracee_now_ns() < limit && !tracee_gives_up(w->since); round++) {
 		int rc = look(w->tid, status);
 
 		*who = w->tid;
@@ -83,7 +86,8 @@ static enum along step(struct walk *w)
 	pid_t who;
 	int status;
 
-	if (ptrace(PTRACE_SYSCALL, w->tid, 0, w->sig) < 0 ||
+	if (w->stops++ == CALLS_MAX ||
+	    ptrace(PTRACE_SYSCALL, w->tid, 0, w->sig) < 0 ||
 	    next_stop(w, &who, &status) <= 0)
 		return ALONG_IS_NOT;
 	w->sig = 0;
@@ -98,9 +102,9 @@ static enum along step(struct walk *w)
 	return ALONG_GOES;
 }
 
-static enum along walk(struct walk *w, void (*heard)(void *ctx), void *ctx)
+static enum along walk(struct walk *w, const struct along_watch *watch)
 {
-	int64_t limit = tracee_now_ns() + PATIENCE_S * 1000000000LL;
+	int64_t limit = w->since + PATIENCE_S * 1000000000LL;
 	struct hark_err ignored;
 	enum along how = ALONG_GOES;
 	int status;
@@ -110,29 +114,40 @@ static enum along walk(struct walk *w, void (*heard)(void *ctx), void *ctx)
 		return ALONG_IS_NOT;
 	if (status >> 16 == 0)
 		w->sig = WSTOPSIG(status);
-	heard(ctx);
+	if (!watch->is_right(watch->ctx, w->pid))
+		return ALONG_IS_NOT;
+	watch->heard(watch->ctx);
 	while (how == ALONG_GOES)
 		how = step(w);
 	return how;
 }
 
-int along_exec(pid_t pid, pid_t tid, void (*heard)(void *ctx), void *ctx,
+/* It is another program: hark may not go in, or could not hold it. */
+static int hold_next(pid_t pid, const struct along_watch *watch,
+		     struct hark_err *err)
+{
+	return watch->may_enter(watch->ctx, pid, err) < 0
+		   ? -1
+		   : hold_executed(pid, err);
+}
+
+int along_exec(pid_t pid, pid_t tid, const struct along_watch *watch,
 	       struct hark_err *err)
 {
-	struct walk w = {.pid = pid, .tid = tid};
+	struct walk w = {.pid = pid, .tid = tid, .since = tracee_now_ns()};
 	enum along how;
 
 	*err = (struct hark_err){0};
 	if (tracee_seize(tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC) !=
 	    0) {
-		heard(ctx);
+		watch->heard(watch->ctx);
 		err_set(err, HARK_EDENIED, 0,
 			"process %d cannot be followed into the next program",
 			pid);
 		return 0;
 	}
-	how = walk(&w, heard, ctx);
-	if (how == ALONG_IS && hold_executed(pid, err) == 0)
+	how = walk(&w, watch);
+	if (how == ALONG_IS && hold_next(pid, watch, err) == 0)
 		return 1;
 	if (how == ALONG_MUST_NOT)
 		err_set(err, HARK_EREFUSE, 0,

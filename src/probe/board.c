@@ -3,6 +3,7 @@
 
 #include "inside/sys.h"
 #include "native/home.h"
+#include "outside/tracee.h"
 #include "script/verify.h"
 
 #include <errno.h>
@@ -264,34 +265,37 @@ bool board_loaded(const struct board *b, uint32_t *asked)
 	return *asked != __atomic_load_n(&l->done, __ATOMIC_SEQ_CST);
 }
 
-/* It says so right after it has asked. */
-static uint32_t who_asked(struct board *b, uint32_t number)
+/* A thread says which process it is of right after it has asked; those that
+ * have not said so by then, never. */
+static uint32_t who_asked(struct board *b, uint32_t number, int64_t until_ns)
 {
-	enum { TRIES = 20, PAUSE_NS = 1000000 };
+	enum { PAUSE_NS = 1000000 };
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	uint32_t *who = &b->base->loading[number % COLLECT_LOADING], pid = 0;
+	uint32_t *who = &b->base->loading[number % COLLECT_LOADING], pid;
 
-	for (int i = 0; i < TRIES && pid == 0; i++) {
-		if (i > 0)
-			nanosleep(&pause, NULL);
-		pid = __atomic_exchange_n(who, 0, __ATOMIC_SEQ_CST);
-	}
+	while ((pid = __atomic_exchange_n(who, 0, __ATOMIC_SEQ_CST)) == 0 &&
+	       tracee_now_ns() < until_ns)
+		nanosleep(&pause, NULL);
 	return pid;
 }
 
-void board_loaded_by(struct board *b, uint32_t asked,
+void board_loaded_by(struct board *b, uint32_t asked, int64_t limit_ns,
 		     void (*visit)(void *ctx, uint32_t pid), void *ctx)
 {
+	enum { SAID_NS = 20000000 };
 	uint32_t done =
 	    __atomic_load_n(&b->base->loader.done, __ATOMIC_SEQ_CST);
 	uint32_t n = asked - done, seen[COLLECT_LOADING];
+	int64_t since = tracee_now_ns();
 
 	if (n > COLLECT_LOADING)
 		n = COLLECT_LOADING;
-	for (uint32_t k = 0; k < n; k++) {
+	for (uint32_t k = 0;
+	     k < n && tracee_now_ns() < limit_ns && !tracee_gives_up(since);
+	     k++) {
 		uint32_t i = 0;
 
-		seen[k] = who_asked(b, asked - k);
+		seen[k] = who_asked(b, asked - k, since + SAID_NS);
 		while (seen[i] != seen[k])
 			i++;
 		if (i == k)

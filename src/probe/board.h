@@ -31,9 +31,10 @@ void board_wait(struct board *b, uint64_t timeout_ns);
  * that it has seen to *asked; with a word that hark is there again. */
 bool board_loaded(const struct board *b, uint32_t *asked);
 void board_loaded_done(struct board *b, uint32_t asked);
-/* Which processes have, as the target numbers them: each is visited once. 0:
- * one that has not said who it is. */
-void board_loaded_by(struct board *b, uint32_t asked,
+/* Which processes have, as the target numbers them: each is visited once, until
+ * limit_ns (tracee_now_ns) or the user wants hark to end; the rest is passed
+ * over. 0: one that has not said which it is. */
+void board_loaded_by(struct board *b, uint32_t asked, int64_t limit_ns,
 		     void (*visit)(void *ctx, uint32_t pid), void *ctx);
 /* Nobody waits for hark any more. */
 void board_leave(struct board *b);

@@ -62,8 +62,14 @@ int insert_look(pid_t pid, struct hark_err *err);
 /* Takes out what a hark that was killed has left, if there is such. The process
  * runs, before and after. */
 int insert_adopt(pid_t pid, struct hark_err *err);
+/* Does a process belong to the session? Asked before it is touched, and again
+ * while it is held. */
+struct insert_proof {
+	bool (*is_ours)(void *ctx, pid_t pid);
+	void *ctx;
+};
 /* Takes probes of this hark out of all processes that have got them by fork. */
-void insert_leave_children(void);
+void insert_leave_children(const struct insert_proof *proof);
 
 /* The process is held through the door, not entered. On success it is still
  * held, with all probes in it. */
@@ -79,10 +85,11 @@ int insert_more(struct insertion *i, struct door *d,
 /* A process that has probes of this hark, of which no insertion is known: it
  * has them by fork. It gets one, and a plan of its own. from: any insertion of
  * the same board; modules: those of the process, which runs, before and
- * after. */
+ * after. proof: it is still the process that was meant. */
 int insert_branch(pid_t pid, const struct insertion *from,
 		  const struct probe_program *program, struct modules *modules,
-		  struct insertion **out, struct hark_err *err);
+		  const struct insert_proof *proof, struct insertion **out,
+		  struct hark_err *err);
 /* Are there probes (or hooks) in that module? */
 bool insert_has(const struct insertion *i, const struct module *m);
 /* Where it has trampolines, ascending; until the next of these calls. */
@@ -118,6 +125,8 @@ uint32_t insert_next(const struct insertion *i);
 const struct collect_plan *insert_shared_plan(const struct insertion *i);
 struct collect_plan *insert_own_plan(struct insertion *i);
 void *insert_board(const struct insertion *i);
+/* The file of the board; borrowed. */
+int insert_board_file(const struct insertion *i);
 /* The site of probe i of the listing, or behind it of later ones; UINT32_MAX:
  * it could not be probed. */
 uint32_t insert_site(const struct insertion *i, size_t probe);

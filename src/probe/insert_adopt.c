@@ -14,7 +14,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define IN_MAPS REFUSE_IN_MAPS
@@ -23,6 +25,24 @@ enum { PATIENCE_S = 10 };
 
 /* -- Looking -- */
 
+/* May what is mapped there say what is to be undone in the process? The file
+ * was made by the process itself, or by root; one that another user has sent to
+ * it says nothing. hark without privilege cannot look, and need not: it has no
+ * more rights than that user. */
+static bool is_believable(int pid, const struct proc_map *m)
+{
+	struct stat st;
+	char path[96];
+	uint64_t uid;
+
+	snprintf(path, sizeof path, "/proc/%d/map_files/%lx-%lx", pid,
+		 (unsigned long)m->start, (unsigned long)m->end);
+	if (stat(path, &st) < 0)
+		return geteuid() != 0;
+	return st.st_uid == 0 || st.st_uid == geteuid() ||
+	       (proc_status(pid, 0, "Uid", 10, &uid) == 0 && st.st_uid == uid);
+}
+
 uint64_t insert_find_plan(int pid, pid_t tid, int mem)
 {
 	struct proc_map m = {0};
@@ -30,7 +50,7 @@ uint64_t insert_find_plan(int pid, pid_t tid, int mem)
 	while (proc_mapping(pid, tid, IN_MAPS, m.end, &m) == 0) {
 		struct collect_plan head;
 
-		if (m.offset == 0 &&
+		if (m.offset == 0 && !m.writable && is_believable(pid, &m) &&
 		    pread(mem, &head, sizeof head, (off_t)m.start) ==
 			sizeof head &&
 		    head.magic == COLLECT_MAGIC && head.self == m.start)
@@ -151,7 +171,8 @@ static int take_out(struct door *d, struct hark_err *err)
 	return rc == 0 ? sweep(d, err) : rc;
 }
 
-static int try_once(pid_t pid, struct hark_err *err)
+static int try_once(pid_t pid, const struct insert_proof *proof,
+		    struct hark_err *err)
 {
 	struct hark_err second;
 	struct door d;
@@ -159,6 +180,10 @@ static int try_once(pid_t pid, struct hark_err *err)
 
 	if (attach_open(&d, pid, err) < 0)
 		return -1;
+	if (proof != NULL && !proof->is_ours(proof->ctx, pid)) {
+		attach_close(&d); /* the number is another process's by now */
+		return 0;
+	}
 	d.name = INSERT_NAME;
 	rc = door_begin(&d, err);
 	if (rc == 0)
@@ -169,14 +194,15 @@ static int try_once(pid_t pid, struct hark_err *err)
 	return rc;
 }
 
-int insert_adopt(pid_t pid, struct hark_err *err)
+static int adopt(pid_t pid, const struct insert_proof *proof,
+		 struct hark_err *err)
 {
 	int64_t limit = tracee_now_ns() + PATIENCE_S * 1000000000LL;
 	int rc = insert_look(pid, err);
 
 	if (rc <= 0)
 		return rc;
-	for (int i = 0; (rc = try_once(pid, err)) > 0; i++) {
+	for (int i = 0; (rc = try_once(pid, proof, err)) > 0; i++) {
 		if (tracee_now_ns() > limit)
 			return err_set(err, HARK_ETIME, 0,
 				       "process %d: a thread does not leave a "
@@ -187,31 +213,31 @@ int insert_adopt(pid_t pid, struct hark_err *err)
 	return rc;
 }
 
+int insert_adopt(pid_t pid, struct hark_err *err)
+{
+	return adopt(pid, NULL, err);
+}
+
 /* -- Children -- */
 
-static void leave_one(pid_t pid)
+/* A record that is mapped in a process need not be of that process's making:
+ * files can be sent. So the process has to be proved, too. */
+static int leave_one(void *ctx, pid_t pid)
 {
+	const struct insert_proof *proof = ctx;
 	struct collect_removal r = {0};
 	struct hark_err ignored;
 
-	if (has_any(pid) && read_record(pid, &r, &ignored) == 1 &&
-	    insert_is_mine(&r))
-		insert_adopt(pid, &ignored);
-}
-
-static int leave_younger(void *ctx, pid_t pid)
-{
-	const uint64_t *mine = ctx;
-
-	if (pid != getpid() && proc_began(pid) >= *mine)
-		leave_one(pid);
+	if (pid != getpid() && has_any(pid) &&
+	    proof->is_ours(proof->ctx, pid) &&
+	    read_record(pid, &r, &ignored) == 1 && insert_is_mine(&r))
+		adopt(pid, proof, &ignored);
 	return 0;
 }
 
-/* Whoever has a copy of what hark put somewhere began after hark did. */
-void insert_leave_children(void)
+void insert_leave_children(const struct insert_proof *proof)
 {
-	uint64_t mine = proc_began(getpid());
+	struct insert_proof p = *proof;
 
-	proc_each(leave_younger, &mine);
+	proc_each(leave_one, &p);
 }

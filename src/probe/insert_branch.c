@@ -260,7 +260,8 @@ static int branch(struct insertion *i, struct door *d,
 
 int insert_branch(pid_t pid, const struct insertion *from,
 		  const struct probe_program *program, struct modules *modules,
-		  struct insertion **out, struct hark_err *err)
+		  const struct insert_proof *proof, struct insertion **out,
+		  struct hark_err *err)
 {
 	struct insertion *i = calloc(1, sizeof *i);
 	const struct insert_plan want = {.program = program,
@@ -278,7 +279,12 @@ int insert_branch(pid_t pid, const struct insertion *from,
 		return -1;
 	}
 	d.name = INSERT_NAME;
-	rc = door_begin(&d, err);
+	rc = proof->is_ours(proof->ctx, pid)
+		 ? 0
+		 : err_set(err, HARK_EGONE, 0, "process %d ended meanwhile",
+			   pid);
+	if (rc == 0)
+		rc = door_begin(&d, err);
 	if (rc == 0)
 		rc = branch(i, &d, from, err);
 	if (door_leave(&d, rc < 0 ? &second : err) < 0)

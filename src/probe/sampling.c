@@ -68,6 +68,7 @@ void sampling_free(struct sampling *s)
 	if (s == NULL)
 		return;
 	sampling_close_waits(s);
+	told_fini(&s->told);
 	for (size_t i = 0; i < s->n_known; i++)
 		modules_free(s->known[i].modules);
 	for (size_t i = 0; i < s->n_partial; i++) {
@@ -89,7 +90,7 @@ uint64_t sampling_differing(const struct sampling *s)
 /* Or its number is that of somebody else. */
 static bool can_ask(const struct sampling *s, pid_t pid)
 {
-	return pid == s->first.pid || proc_began(pid) >= s->first.began;
+	return pid == s->told.pid || proc_began(pid) >= s->told.began;
 }
 
 struct known *sampling_known(const struct sampling *s, pid_t pid)
@@ -148,8 +149,8 @@ int sampling_maps(struct sampling *s, pid_t pid, bool is_new,
 	if (is_new) {
 		keep_first(s, pid);
 		k->began = proc_began(pid);
-		if (s->first.pid == 0)
-			s->first = (struct told_first){pid, k->began, 0};
+		if (s->told.pid == 0)
+			told_init(&s->told, pid);
 	}
 	if (!is_new && k->modules != NULL) {
 		if (modules_refresh(k->modules, &changed, err) < 0)
@@ -518,7 +519,7 @@ static int take(struct sampling *s, const struct board_record *r,
 static void number(struct sampling *s, struct board_record *r,
 		   struct partial *p)
 {
-	pid_t pid = told_process(&s->first, (pid_t)r->pid, false);
+	pid_t pid = told_number(&s->told, (pid_t)r->pid);
 	pid_t tid = pid != 0 ? told_thread(pid, (pid_t)r->tid) : 0;
 
 	p->is_strange = pid == 0;

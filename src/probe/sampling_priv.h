@@ -23,7 +23,7 @@ struct sampling {
 	struct known *known; /* owned; the first is what it is all about */
 	size_t n_known;
 	/* Samples have the numbers that threads see themselves. */
-	struct told_first first;
+	struct told told;
 	struct partial *partial; /* owned: by area */
 	size_t n_partial;
 	pid_t strange;	   /* code was met there that is not known; 0: none */

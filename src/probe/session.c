@@ -61,7 +61,7 @@ static int open_all(struct session *s, bool *has_begun, struct hark_err *err)
 		*has_begun = true;
 		s->pid = pid;
 	}
-	s->first = (struct told_first){s->pid, proc_began(s->pid), 0};
+	told_init(&s->told, s->pid);
 	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 	if (s->pidfd < 0)
 		return err_set(err, errno == ESRCH ? HARK_EGONE : HARK_EIO,
@@ -108,6 +108,7 @@ void session_close(struct session *s)
 	output_free(s->output);
 	board_close(s->board);
 	bury_fini(&s->bury);
+	told_fini(&s->told);
 	namesake_free(s->names);
 	ticking_free(s->ticking);
 	sampling_free(s->sampling);
@@ -185,6 +186,7 @@ void session_wait(struct session *s)
 
 int session_stop(struct session *s, struct hark_err *err)
 {
+	const struct insert_proof proof = {session_is_ours, s};
 	struct hark_err second;
 	int rc = 0;
 
@@ -198,7 +200,7 @@ int session_stop(struct session *s, struct hark_err *err)
 	if (session_take_out(s, rc < 0 ? &second : err) < 0)
 		rc = -1;
 
-	insert_leave_children();
+	insert_leave_children(&proof);
 	if (session_drain(s, true, rc < 0 ? &second : err) < 0)
 		return -1;
 	output_after_exit(s->output);

@@ -201,6 +201,7 @@ static int watch(struct child *c, struct hark_err *err)
 static int enter(struct child *c, struct hark_err *err)
 {
 	struct session *s = c->s;
+	const struct insert_proof proof = {session_is_ours, s};
 
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->pidfd < 0)
@@ -208,7 +209,7 @@ static int enter(struct child *c, struct hark_err *err)
 	c->stage.repeats = true;
 	if (modules_of_pid(s->image, c->pid, &c->modules, err) < 0 ||
 	    insert_branch(c->pid, s->now.insertion, s->now.draft.program,
-			  c->modules, &c->stage.insertion, err) < 0)
+			  c->modules, &proof, &c->stage.insertion, err) < 0)
 		return -1;
 	return watch(c, err);
 }

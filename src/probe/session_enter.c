@@ -13,6 +13,7 @@
 #include "outside/refuse.h"
 #include "probe/errno_place.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -136,7 +137,14 @@ int session_insert(struct session *s, struct door *d, struct stage *st,
 static int insert(struct session *s, struct hark_err *err)
 {
 	s->now.first = (uint32_t)unbound_count(s->now.draft.unbound);
-	return session_insert(s, &s->door, &s->now, NULL, err);
+	if (session_insert(s, &s->door, &s->now, NULL, err) < 0)
+		return -1;
+	return told_set_board(&s->told, insert_board_file(s->now.insertion)) ==
+		       0
+		   ? 0
+		   : err_set(err, HARK_EIO, errno,
+			     "cannot look at shared memory: %s",
+			     strerror(errno));
 }
 
 /* -- Holding -- */

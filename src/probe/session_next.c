@@ -18,6 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
+bool session_is_ours(void *ctx, pid_t pid)
+{
+	struct session *s = ctx;
+
+	return told_is_proved(&s->told, pid);
+}
+
 /* -- Libraries -- */
 
 static void late_note(void *ctx, bool is_error, const char *text)
@@ -79,6 +86,9 @@ int session_watch(struct session *s, struct hark_err *err)
 	return 0;
 }
 
+/* One deadline for all that have asked, however many they are. */
+enum { LOADING_NS = 2000000000 };
+
 /* Somebody has loaded a library, and waits. */
 static void loaded(void *ctx, uint32_t pid)
 {
@@ -91,7 +101,7 @@ static void loaded(void *ctx, uint32_t pid)
 	if (pid == 0)
 		session_all_loaded(s);
 	else if (pid != own && s->p.follows)
-		child = told_process(&s->first, (pid_t)pid, true);
+		child = told_process(&s->told, (pid_t)pid);
 	if (child != 0)
 		session_child_loaded(s, child);
 }
@@ -106,7 +116,7 @@ int session_hear_loaded(struct session *s, struct hark_err *err)
 	/* What was recorded before has the names that were right. */
 	if (s->sampling != NULL && session_drain_all(s, err) < 0)
 		return -1;
-	board_loaded_by(s->board, asked, loaded, s);
+	board_loaded_by(s->board, asked, since + LOADING_NS, loaded, s);
 	board_loaded_done(s->board, asked);
 	if (s->sampling != NULL)
 		sampling_held(s->sampling, s->pid, since);
@@ -276,6 +286,24 @@ static void heard(void *ctx)
 	board_exec_heard(s->board);
 }
 
+/* The board is shared by processes of one set of credentials. */
+static int may_enter(void *ctx, pid_t pid, struct hark_err *err)
+{
+	const struct session *s = ctx;
+
+	if (creds_changed_by_exec(pid))
+		return err_set(err, HARK_EREFUSE, 0,
+			       "it is set-uid, set-gid or has file "
+			       "capabilities");
+	if (!told_has_creds(&s->told, pid))
+		return err_set(err, HARK_EREFUSE, 0,
+			       "it has other credentials (user, groups or "
+			       "capabilities) than process %d had; start "
+			       "another hark for it",
+			       (int)s->pid);
+	return 0;
+}
+
 static void tell_next(const struct session *s, pid_t pid,
 		      const struct hark_err *err)
 {
@@ -306,6 +334,7 @@ static void tick_again(struct session *s, pid_t pid)
 static int go_along(struct session *s, pid_t pid, pid_t tid,
 		    struct hark_err *err)
 {
+	const struct along_watch watch = {session_is_ours, heard, may_enter, s};
 	struct stage *place = add_stage(s), st = {0};
 	int64_t since = tracee_now_ns();
 	struct hark_err why;
@@ -313,12 +342,13 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 	int rc = 0;
 
 	ticked = s->ticking != NULL && ticking_stop_one(s->ticking, pid);
-	if (along_exec(pid, tid, heard, s, &why) == 1) {
+	if (along_exec(pid, tid, &watch, &why) == 1) {
 		rc = session_drain_all(s, err);
 		session_forget_child(s, pid);
 		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
 		if (place != NULL && enter_next(s, pid, &st, &why) == 0) {
 			keep_stage(s, pid, &st, place);
+			told_add(&s->told, pid);
 			why = (struct hark_err){0};
 			if (pid == s->pid)
 				rc = session_watch(s, rc < 0 ? NULL : err) < 0
@@ -345,7 +375,7 @@ int session_hear_exec(struct session *s, struct hark_err *err)
 
 	if (!board_exec(s->board, &pid, &tid))
 		return 0;
-	here = told_process(&s->first, (pid_t)pid, true);
+	here = told_process(&s->told, (pid_t)pid);
 	thread = here != 0 ? told_thread(here, (pid_t)tid) : 0;
 	if (thread == 0) {
 		session_answer_exec(s);

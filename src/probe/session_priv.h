@@ -43,7 +43,7 @@ struct child; /* session_children.c */
 struct session {
 	struct session_plan p;
 	pid_t pid;
-	struct told_first first; /* that one */
+	struct told told; /* processes that hark may enter */
 	struct bury bury;
 	int pidfd;		 /* owned */
 	struct image *image;	 /* owned */
@@ -77,6 +77,8 @@ void session_note(const struct session *s, bool is_error, const char *text);
 
 /* -- session_next.c -- */
 
+/* ctx is the session: is that a process of it, which hark may enter? */
+bool session_is_ours(void *ctx, pid_t pid);
 /* If stacks are deep, the kernel is to note which pages are written. */
 void session_calm(struct session *s);
 
