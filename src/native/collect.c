@@ -1,7 +1,8 @@
 /* native/collect.c - a hit, from the frame to the account.
  *
- * Each site has a slot in each area: its account, and what its clauses need.
- * The first hit of a thread finds out which of a few ways to take:
+ * Each site has a slot in each part of the board, with its account, and a way
+ * in each area, with what its clauses need. The first hit of a thread finds out
+ * which of a few ways to take:
  *
  *	SLOT_COUNT	the one clause counts: one number of the slot, which
  *			hark adds to the account and to the row. A key that is
@@ -29,19 +30,21 @@ _Static_assert(offsetof(struct collect_who, fs) == 0, "collect_enter.S");
 _Static_assert(offsetof(struct collect_who, area) == 8, "collect_enter.S");
 _Static_assert(sizeof(struct collect_who) == 16, "collect_enter.S");
 _Static_assert(offsetof(struct collect_area, busy) == 32, "collect_enter.S");
+_Static_assert(offsetof(struct collect_area, ways) < 64,
+	       "with .busy in a line of the cache");
 _Static_assert(COLLECT_ENTRIES == 4096, "collect_enter.S");
 _Static_assert(COLLECT_HASH == 0x9e3779b97f4a7c15ull, "collect_enter.S");
 
-static uint64_t offset_in(const struct collect_area *area, const void *what)
-{
-	return (uint64_t)((const uint8_t *)what - (const uint8_t *)area);
-}
-
-static struct collect_slot *slot_of(struct collect_area *area,
+static struct collect_slot *slot_of(const struct collect_area *area,
 				    const struct collect_site *site)
 {
-	return (struct collect_slot *)collect_in(area, area->accounts) +
-	       site->number;
+	return (struct collect_slot *)(uintptr_t)area->slots + site->number;
+}
+
+static struct collect_way *way_of(const struct collect_area *area,
+				  const struct collect_site *site)
+{
+	return (struct collect_way *)(uintptr_t)area->ways + site->number;
 }
 
 static const uint32_t *clauses_of(const struct collect_work *w,
@@ -95,65 +98,72 @@ static uint32_t text_key(const struct collect_work *w, const char *text,
 	return end;
 }
 
-/* The slot remembers where a row's cells are. NULL row: no room; the next hit
- * tries again. */
-static void remember(const struct collect_work *w, struct collect_slot *slot,
-		     struct collect_row *row, enum collect_how how)
+/* The way remembers where a row's cells are. NULL row: no room; the next hit
+ * tries again. Trampolines and hark go by the slot of one that counts. */
+static void remember(const struct collect_work *w, struct collect_way *way,
+		     struct collect_row *row, uint32_t key_len,
+		     enum collect_how how)
 {
+	struct collect_slot *slot = slot_of(w->area, w->site);
+
 	if (row == NULL)
 		return;
-	slot->cell = how == SLOT_COUNT ? offset_in(w->area, row)
-				       : offset_in(w->area, collect_cells(row));
+	way->cell = (uint64_t)(uintptr_t)collect_cells(row, key_len);
+	way->how = how;
+	if (how != SLOT_COUNT)
+		return;
+	slot->cell =
+	    (uint64_t)((const uint8_t *)row - (const uint8_t *)w->part);
 	__atomic_store_n(&slot->how, how, __ATOMIC_RELEASE);
 }
 
-static void prepare_keyed(struct collect_work *w, struct collect_slot *slot,
+static void prepare_keyed(struct collect_work *w, struct collect_way *way,
 			  const struct probe_clause *c)
 {
 	const char *text = constant_text(w, c);
 	uint8_t *key = w->h.scratch;
 
 	if (text != NULL) {
-		remember(w, slot,
-			 collect_row(w, c->hot_aggregation, key,
-				     text_key(w, text, key)),
-			 SLOT_COUNT);
+		uint32_t len = text_key(w, text, key);
+
+		remember(w, way, collect_row(w, c->hot_aggregation, key, len),
+			 len, SLOT_COUNT);
 	} else if (c->hot_source == PROBE_FROM_BUILTIN &&
 		   c->hot_number >= PROBE_BUILTIN_FIRST_TEXT) {
-		slot->how = SLOT_GENERAL;
+		way->how = SLOT_GENERAL;
 	} else {
-		slot->uses = register_of(w->site, c);
-		slot->how = SLOT_KEYED;
+		way->uses = register_of(w->site, c);
+		way->how = SLOT_KEYED;
 	}
 }
 
 /* False: it must be tried again, for want of room. */
-static bool prepare(struct collect_work *w, struct collect_slot *slot)
+static bool prepare(struct collect_work *w, struct collect_way *way)
 {
 	const uint32_t *clauses = clauses_of(w, w->site);
 	const struct probe_clause *c = &probe_clauses(
 	    w->h.program)[w->site->clauses.n > 0 ? clauses[0] : 0];
 
 	w->is_lacking = false;
-	slot->how = SLOT_NEW;
+	way->how = SLOT_NEW;
 	if (w->site->clauses.n == 1 && c->hot == PROBE_HOT_COUNT) {
-		remember(w, slot, collect_row(w, c->hot_aggregation, NULL, 0),
+		remember(w, way, collect_row(w, c->hot_aggregation, NULL, 0), 0,
 			 SLOT_COUNT);
 	} else if (w->site->clauses.n == 1 && c->hot == PROBE_HOT_COUNT_KEYED) {
-		prepare_keyed(w, slot, c);
+		prepare_keyed(w, way, c);
 	} else if (w->site->clauses.n == 1 && c->hot == PROBE_HOT_QUANTIZE) {
-		slot->uses = register_of(w->site, c);
-		remember(w, slot, collect_row(w, c->hot_aggregation, NULL, 0),
+		way->uses = register_of(w->site, c);
+		remember(w, way, collect_row(w, c->hot_aggregation, NULL, 0), 0,
 			 SLOT_QUANTIZE);
-	} else if (collect_is_lean(w, slot, clauses)) {
-		slot->how = SLOT_LEAN;
+	} else if (collect_is_lean(w, way, clauses)) {
+		way->how = SLOT_LEAN;
 	} else {
-		slot->how = SLOT_GENERAL;
+		way->how = SLOT_GENERAL;
 	}
-	if (slot->how == SLOT_GENERAL)
-		slot->uses =
+	if (way->how == SLOT_GENERAL)
+		way->uses =
 		    collect_uses(w->h.program, clauses, w->site->clauses.n);
-	return slot->how != SLOT_NEW;
+	return way->how != SLOT_NEW;
 }
 
 /* -- Hot ways -- */
@@ -186,20 +196,26 @@ static uint64_t source(struct collect_work *w, const struct collect_site *site,
 	return collect_builtin(&w->h, c->hot_number);
 }
 
+static inline uint64_t *cell_of(const struct collect_way *way)
+{
+	return (uint64_t *)(uintptr_t)way->cell;
+}
+
 static inline uint64_t value_of(struct collect_area *area,
-				const struct collect_slot *slot,
+				const struct collect_way *way,
 				const struct collect_site *site,
 				const struct probe_frame *frame)
 {
-	if (slot->uses <= SLOT_REGISTER)
-		return frame->gpr[slot->uses];
+	if (way->uses <= SLOT_REGISTER)
+		return frame->gpr[way->uses];
 	return source(collect_work(area), site, frame);
 }
 
 /* Another number than the last one. */
 static __attribute__((noinline)) void
 fire_other_key(struct collect_area *area, struct collect_slot *slot,
-	       const struct collect_site *site, uint64_t key)
+	       struct collect_way *way, const struct collect_site *site,
+	       uint64_t key)
 {
 	struct collect_work *w = collect_work(area);
 	const struct probe_clause *c =
@@ -211,37 +227,37 @@ fire_other_key(struct collect_area *area, struct collect_slot *slot,
 		count_as(slot, MACHINE_DROPPED);
 		return;
 	}
-	slot->key = key;
-	slot->cell = offset_in(area, collect_cells(row));
-	collect_add(collect_cells(row), 1);
+	way->key = key;
+	way->cell = (uint64_t)(uintptr_t)collect_cells(row, sizeof key);
+	collect_add(cell_of(way), 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
 /* The first of them, which is in the account already. */
-static void fire_counted(struct collect_area *area, struct collect_slot *slot)
+static void fire_counted(const struct collect_way *way,
+			 struct collect_slot *slot)
 {
-	collect_add(collect_cells(collect_in(area, slot->cell)), 1);
+	collect_add(cell_of(way), 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
 static inline void fire_keyed(struct collect_area *area,
 			      struct collect_slot *slot,
+			      struct collect_way *way,
 			      const struct collect_site *site, uint64_t key)
 {
-	if (key != slot->key || slot->cell == 0) {
-		fire_other_key(area, slot, site, key);
+	if (key != way->key || way->cell == 0) {
+		fire_other_key(area, slot, way, site, key);
 		return;
 	}
-	collect_add(collect_in(area, slot->cell), 1);
+	collect_add(cell_of(way), 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
-static inline void fire_quantize(struct collect_area *area,
+static inline void fire_quantize(const struct collect_way *way,
 				 struct collect_slot *slot, uint64_t value)
 {
-	uint64_t *cells = collect_in(area, slot->cell);
-
-	collect_add(&cells[aggregate_quantize_of((int64_t)value)], 1);
+	collect_add(&cell_of(way)[aggregate_quantize_of((int64_t)value)], 1);
 	collect_add(&slot->account.recorded, 1);
 }
 
@@ -257,15 +273,16 @@ static void look_at_arguments(struct collect_work *w, uint32_t uses)
 		collect_uregs(w, w->uregs);
 }
 
-static void run_clauses(struct collect_work *w, struct collect_slot *slot)
+static void run_clauses(struct collect_work *w, struct collect_slot *slot,
+			const struct collect_way *way)
 {
 	const uint32_t *clauses = clauses_of(w, w->site);
 	enum machine_end worst = MACHINE_DONE;
 
 	if (w->site->kind == COLLECT_LOADER)
 		collect_tell_loaded(w);
-	if (slot->uses != 0)
-		look_at_arguments(w, slot->uses);
+	if (way->uses != 0)
+		look_at_arguments(w, way->uses);
 	for (uint64_t i = 0; i < w->site->clauses.n; i++) {
 		enum machine_end end = collect_clause(w, clauses[i]);
 
@@ -276,12 +293,13 @@ static void run_clauses(struct collect_work *w, struct collect_slot *slot)
 }
 
 static void fire_lean(struct collect_work *w, struct collect_slot *slot,
+		      const struct collect_way *way,
 		      const struct collect_site *site,
 		      const struct probe_frame *frame)
 {
 	collect_begin(w, site);
 	w->frame = frame;
-	count_as(slot, collect_run_lean(w, slot));
+	count_as(slot, collect_run_lean(w, way));
 }
 
 /* In any way but a new one. */
@@ -289,21 +307,24 @@ static void fire_prepared(struct collect_area *area, struct collect_slot *slot,
 			  const struct collect_site *site,
 			  const struct probe_frame *frame)
 {
-	switch (slot->how) {
+	struct collect_way *way = way_of(area, site);
+
+	switch (way->how) {
 	case SLOT_COUNT:
-		fire_counted(area, slot);
+		fire_counted(way, slot);
 		break;
 	case SLOT_KEYED:
-		fire_keyed(area, slot, site, value_of(area, slot, site, frame));
+		fire_keyed(area, slot, way, site,
+			   value_of(area, way, site, frame));
 		break;
 	case SLOT_QUANTIZE:
-		fire_quantize(area, slot, value_of(area, slot, site, frame));
+		fire_quantize(way, slot, value_of(area, way, site, frame));
 		break;
 	case SLOT_LEAN:
-		fire_lean(collect_work(area), slot, site, frame);
+		fire_lean(collect_work(area), slot, way, site, frame);
 		break;
 	default:
-		run_clauses(collect_work(area), slot);
+		run_clauses(collect_work(area), slot, way);
 	}
 }
 
@@ -313,12 +334,13 @@ static __attribute__((noinline)) void fire_slow(struct collect_area *area,
 						const struct probe_frame *frame)
 {
 	struct collect_work *w = collect_work(area);
+	struct collect_way *way = way_of(area, site);
 
-	if (slot->how <= SLOT_GENERAL) {
+	if (way->how <= SLOT_GENERAL) {
 		collect_begin(w, site);
 		w->frame = frame;
 	}
-	if (slot->how != SLOT_NEW || prepare(w, slot))
+	if (way->how != SLOT_NEW || prepare(w, way))
 		fire_prepared(area, slot, site, frame);
 	else
 		count_as(slot, MACHINE_DROPPED);
@@ -365,6 +387,7 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 				  struct collect_area *area)
 {
 	struct collect_slot *slot = slot_of(area, site);
+	struct collect_way *way = way_of(area, site);
 	uint64_t value;
 
 	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
@@ -374,19 +397,19 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 		return area;
 	}
 	collect_add(&slot->account.executed, 1);
-	if (slot->how == SLOT_LEAN) {
-		fire_lean(collect_work(area), slot, site, frame);
+	if (way->how == SLOT_LEAN) {
+		fire_lean(collect_work(area), slot, way, site, frame);
 		return area;
 	}
-	if (slot->how <= SLOT_GENERAL || slot->uses > SLOT_REGISTER) {
+	if (way->how <= SLOT_COUNT || way->uses > SLOT_REGISTER) {
 		fire_slow(area, slot, site, frame);
 		return area;
 	}
-	value = frame->gpr[slot->uses];
-	if (slot->how == SLOT_QUANTIZE)
-		fire_quantize(area, slot, value);
+	value = frame->gpr[way->uses];
+	if (way->how == SLOT_QUANTIZE)
+		fire_quantize(way, slot, value);
 	else
-		fire_keyed(area, slot, site, value);
+		fire_keyed(area, slot, way, site, value);
 	return area;
 }
 

@@ -24,6 +24,8 @@
 
 /* Bytes of a board. */
 uint64_t collect_board_size(const struct collect_plan *plan);
+/* Of .own: the areas. */
+uint64_t collect_own_size(const struct collect_plan *plan);
 /* And of .work, for samples down to .max_depth. */
 uint64_t collect_work_size(const struct collect_plan *plan);
 /* Makes one in zeroed memory; board is where hark has it mapped. */
@@ -47,6 +49,8 @@ void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
 void collect_share(const struct collect_plan *plan, uint64_t fs);
 /* The table is this process's from now on. A child of vfork must come later. */
 void collect_claim(const struct collect_plan *plan);
+/* hark may look: the thread is in a hooked system call, with that frame. */
+void collect_show_hook(const struct collect_area *area, uint64_t frame);
 /* What the calling thread is entered by in the table. No lock is needed. */
 uint64_t collect_key(const struct collect_plan *plan, uint64_t fs);
 

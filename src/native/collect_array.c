@@ -114,8 +114,7 @@ static bool want(const struct collect_work *w, uint32_t variable,
 			      : (uint32_t)sizeof(uint64_t);
 	if (v->scope != PROBE_GLOBAL) {
 		out->head.area = w->area->number + 1;
-		out->head.owner =
-		    __atomic_load_n(&w->area->owner, __ATOMIC_RELAXED);
+		out->head.owner = w->area->owner;
 	}
 	out->head.hash =
 	    hash_of(variable + 1 + ((uint64_t)out->head.area << 32), key, len);
@@ -173,15 +172,13 @@ static bool has_owner(const struct collect_work *w,
 		      const struct collect_layout *l, const struct entry *e)
 {
 	uint32_t number = e->area;
-	const struct collect_area *area;
+	const struct collect_part *part;
 
 	/* Everybody's, or hark's. */
 	if (number == 0 || number > w->plan->geometry.max_threads)
 		return true;
-	area = (const struct collect_area
-		    *)(const void *)((const uint8_t *)w->board + l->areas +
-				     (number - 1) * l->area_stride);
-	return e->owner == __atomic_load_n(&area->owner, __ATOMIC_RELAXED);
+	part = collect_in(w->board, l->parts + (number - 1) * l->part_stride);
+	return e->owner == __atomic_load_n(&part->owner, __ATOMIC_RELAXED);
 }
 
 static void sweep_bucket(const struct collect_work *w,

@@ -2,14 +2,22 @@
  * collector.
  *
  *	board	head, what is cleared when, accounts of hits without an area,
- *		globals, associative arrays, speculations, areas
- *	area	struct collect_area, slots (accounts), rows without a key,
- *		self-> and this->, work, scratch, side (output of a
- *		speculating clause), rows (aggregations), ring (records)
+ *		globals, associative arrays, speculations, parts
+ *	part	struct collect_part, slots (accounts), rows (aggregations),
+ *		ring (records): what hark reads of a thread
+ *	area	struct collect_area, ways, rows without a key, self-> and
+ *		this->, work, scratch, side (output of a speculating clause):
+ *		what the thread goes by
  *
- * Board and areas hold offsets only, so that processes and hark may have them
- * mapped anywhere; addresses are in struct collect_work, which is made anew
- * for each owner of an area. */
+ * Board and parts are shared, and hold offsets only, so that processes and hark
+ * may have them mapped anywhere. Areas are private, one for each part, and hold
+ * addresses. A child of fork has none: they are zero there.
+ *
+ * D1  Any process that has the board may write anything to it, at any time.
+ *     What is read there is a number to reckon with, never an address or a
+ *     length: those are in areas, or computed from the plan. Where an offset
+ *     is read (rows, arrays, speculations), it is read once, and checked
+ *     against the memory that it is in before it is used. */
 #ifndef NATIVE_COLLECT_BOARD_H
 #define NATIVE_COLLECT_BOARD_H
 
@@ -112,20 +120,31 @@ struct collect_lean {
 	uint64_t at; /* a number, or where it is */
 };
 
+/* The beginning of a part. */
+struct collect_part {
+	/* Low two bits: 0 free, 1 taken, 2 about to be; above them a number
+	 * that grows with each owner. Atomic. */
+	uint32_t owner;
+	uint32_t pid, tid; /* of the owner, as it numbers itself */
+	uint32_t zero;
+	uint64_t hook; /* in a hooked system call: its struct probe_frame */
+	uint64_t reasons[COLLECT_REASONS];
+	struct collect_account samples;
+	/* Of COLLECT_CHECKS. */
+	uint64_t checked, differing;
+};
+
 /* In collect_area.collector. */
 struct collect_state {
 	uint64_t work; /* offset from the area */
-	uint64_t reasons[COLLECT_REASONS];
-	struct collect_account samples;
 	/* Of the last sample of each map: 0: none; and whose they are. */
 	uint32_t depth[UNWIND_MAPS];
 	uint32_t sampled; /* as .owner */
 	/* The last sample took too long; ticks that are let pass therefore,
 	 * and that were since the last sample. */
 	uint32_t slow, pause, passed;
-	uint64_t ticks; /* of its clock, so far: collect_profile.c */
-	/* Of COLLECT_CHECKS. */
-	uint64_t checked, differing;
+	uint64_t ticks;	    /* of its clock, so far: collect_profile.c */
+	uint32_t differing; /* samples: of the first, hark gets to know more */
 };
 _Static_assert(sizeof(struct collect_state) <=
 		   sizeof((struct collect_area *)0)->collector,
@@ -136,9 +155,7 @@ _Static_assert(sizeof(struct collect_state) <=
  * see collect_row.c. */
 struct collect_rows {
 	uint32_t used; /* bytes: published */
-	uint32_t size;
-	uint32_t n_buckets; /* a power of two */
-	uint32_t zero;
+	uint32_t zero[3];
 	uint32_t bucket[]; /* offset of a row behind them, plus 1 */
 };
 
@@ -207,16 +224,10 @@ enum {
 	COLLECT_BELL = 256 << 10,     /* bytes that hark is told of */
 };
 struct collect_ring {
-	uint64_t head;	    /* bytes ever written: published */
-	uint32_t size, at;  /* at: where the next record goes */
-	uint32_t left;	    /* of the chunk, from there on */
-	uint32_t chunk;	    /* bytes */
-	uint32_t n_chunks;  /* size / chunk */
-	uint32_t n_touched; /* those below have been used */
-	uint32_t is_full;   /* COLLECT_FILL */
-	uint32_t tail_at;   /* COLLECT_RING: tail % size */
-	uint64_t rung;	    /* the tail at which the bell was rung, plus 1 */
-	uint8_t pad[16];
+	uint64_t head; /* bytes ever written: published */
+	/* As struct collect_pen has it, for the next owner. */
+	uint32_t at, left, n_touched, is_full, tail_at;
+	uint8_t pad[36];
 	uint64_t tail;
 	uint8_t more_pad[56];
 	uint16_t order[COLLECT_CHUNKS]; /* of chunk number k: [k % n_chunks] */
@@ -225,6 +236,20 @@ struct collect_ring {
 _Static_assert(sizeof(struct collect_ring) ==
 		   128 + COLLECT_CHUNKS * sizeof(uint16_t),
 	       "two lines, and the order");
+
+/* How a thread goes on writing its ring. */
+struct collect_pen {
+	uint64_t head, tail; /* tail: not of COLLECT_SWITCH */
+	uint64_t rung;	     /* the tail at which the bell was rung, plus 1 */
+	uint32_t size, at;   /* at: where the next record goes */
+	uint32_t left;	     /* of the chunk, from there on */
+	uint32_t chunk;	     /* bytes */
+	uint32_t n_chunks;   /* size / chunk */
+	uint32_t n_touched;  /* those below have been used */
+	uint32_t is_full;    /* COLLECT_FILL; or it is not what it was */
+	uint32_t tail_at;    /* COLLECT_RING: tail % size */
+	uint16_t order[COLLECT_CHUNKS];
+};
 
 enum collect_speculating {
 	SPECULATION_IDLE,
@@ -249,13 +274,16 @@ struct collect_layout {
 	uint64_t nobody;      /* struct collect_account of each site */
 	uint64_t numbers, texts;
 	uint64_t arrays, speculations, speculation_stride;
-	uint64_t areas, area_stride;
+	uint64_t parts, part_stride;
 	uint64_t size;
-	/* In an area. */
-	uint64_t slots, singles, lean;
-	uint64_t self_numbers, self_texts, this_numbers, this_texts, this_end;
-	uint64_t work, scratch, side, rows, ring, ring_bytes;
+	/* In a part. */
+	uint64_t slots, rows, ring, ring_bytes;
 	uint32_t ring_size, n_chunks, n_buckets;
+	/* In an area. */
+	uint64_t ways, singles, lean;
+	uint64_t self_numbers, self_texts, this_numbers, this_texts, this_end;
+	uint64_t work, scratch, side;
+	uint64_t area_stride;
 };
 
 void collect_layout(const struct collect_geometry *g,
@@ -281,13 +309,16 @@ struct collect_work {
 	const struct collect_plan *plan;
 	struct collect_board *board;
 	struct collect_area *area;
+	struct collect_part *part;
 	struct collect_state *state;
 	struct collect_slot *slots;
 	uint32_t *generations;
 	uint64_t *singles;
 	struct collect_lean *lean; /* by the number of an instruction */
 	struct collect_rows *rows;
+	uint32_t rows_size, n_buckets; /* a power of two */
 	struct collect_ring *ring;
+	struct collect_pen pen;
 	uint8_t *bytes; /* of the ring */
 	uint8_t *side;
 	struct collect_arrays *arrays;
@@ -324,9 +355,14 @@ static inline void collect_add(uint64_t *to, uint64_t n)
 			 __ATOMIC_RELAXED);
 }
 
-static inline void *collect_in(struct collect_area *area, uint64_t offset)
+static inline void *collect_in(void *base, uint64_t offset)
 {
-	return (uint8_t *)area + offset;
+	return (uint8_t *)base + offset;
+}
+
+static inline struct collect_part *collect_part(const struct collect_area *area)
+{
+	return (struct collect_part *)(uintptr_t)area->part;
 }
 
 static inline struct collect_state *collect_state(struct collect_area *area)
@@ -344,7 +380,7 @@ static inline void collect_lack(struct collect_work *w,
 				enum collect_reason reason)
 {
 	w->is_lacking = true;
-	collect_add(&w->state->reasons[reason], 1);
+	collect_add(&w->part->reasons[reason], 1);
 }
 
 /* -- Parts -- */
@@ -363,7 +399,7 @@ void collect_fire_at(struct collect_area *area, const struct collect_site *site,
 /* collect_thread.c: area and work are made ready for a new owner. */
 void collect_area_init(const struct collect_plan *plan,
 		       struct collect_board *board, struct collect_area *area,
-		       uint32_t number);
+		       struct collect_part *part, uint32_t number);
 
 /* A hit of a thread that finds no area. */
 void collect_nobody(const struct collect_plan *plan,
@@ -380,12 +416,12 @@ uint32_t collect_uses(const struct probe_program *p, const uint32_t *clauses,
 		      uint64_t n);
 
 /* collect_lean.c: can it do all of w->site's clauses? Then they are decoded,
- * and the slot says where. */
-bool collect_is_lean(struct collect_work *w, struct collect_slot *slot,
+ * and the way says where. */
+bool collect_is_lean(struct collect_work *w, struct collect_way *way,
 		     const uint32_t *clauses);
 /* A hit of w->site, which is. */
 enum machine_end collect_run_lean(struct collect_work *w,
-				  const struct collect_slot *slot);
+				  const struct collect_way *way);
 
 /* collect_builtin.c */
 uint64_t collect_time(const struct collect_clock *c);
@@ -406,9 +442,10 @@ void collect_uregs(const struct collect_work *w, uint64_t *out);
 /* collect_row.c: NULL means that there is no room. */
 struct collect_row *collect_row(struct collect_work *w, uint32_t aggregation,
 				const uint8_t *key, uint32_t len);
-static inline uint64_t *collect_cells(struct collect_row *row)
+/* Of a row with a key of that length, which the caller knows: D1. */
+static inline uint64_t *collect_cells(struct collect_row *row, uint32_t key_len)
 {
-	return (uint64_t *)(void *)((uint8_t *)(row + 1) + row->key_len);
+	return (uint64_t *)(void *)((uint8_t *)(row + 1) + key_len);
 }
 static inline bool collect_takes_turns(const struct probe_aggregation *a)
 {
@@ -434,7 +471,9 @@ void collect_unlock(struct collect_lock *l);
 void collect_tell_loaded(struct collect_work *w);
 bool collect_hark_is_dead(const struct collect_plan *plan);
 
-/* collect_record.c: room for len bytes behind a record's head, or NULL. The
+/* collect_record.c: goes on where the owner before has left off. */
+void collect_pen_init(struct collect_work *w, const struct collect_layout *l);
+/* Room for len bytes behind a record's head, or NULL. The
  * head is filled in and the record is there for hark with collect_put(). */
 uint8_t *collect_reserve(struct collect_work *w, uint32_t len);
 void collect_put(struct collect_work *w, enum collect_record_kind kind,

@@ -55,13 +55,31 @@ static void layout_ring(const struct collect_geometry *g,
 	l->ring_size = (g->ring_size / n & ~7U) * n;
 }
 
+static void layout_part(const struct collect_geometry *g,
+			const struct probe_program *p, struct collect_layout *l)
+{
+	uint64_t end = sizeof(struct collect_part);
+
+	l->slots = take(&end, g->max_sites * sizeof(struct collect_slot), LINE);
+	l->n_buckets = buckets_for(g->aggregation_size);
+	l->rows =
+	    take(&end,
+		 sizeof(struct collect_rows) + l->n_buckets * sizeof(uint32_t) +
+		     g->aggregation_size,
+		 PAGE);
+	layout_ring(g, p, l);
+	l->ring = take(&end, sizeof(struct collect_ring) + l->ring_size, PAGE);
+	l->ring_bytes = l->ring + sizeof(struct collect_ring);
+	l->part_stride = (end + PAGE - 1) & -(uint64_t)PAGE;
+}
+
 static void layout_area(const struct collect_geometry *g,
 			const struct probe_program *p, struct collect_layout *l)
 {
 	uint64_t end = sizeof(struct collect_area);
 	uint64_t text = machine_text_slot(p);
 
-	l->slots = take(&end, g->max_sites * sizeof(struct collect_slot), LINE);
+	l->ways = take(&end, g->max_sites * sizeof(struct collect_way), LINE);
 	l->singles = take(&end, p->aggregations.n * sizeof(uint64_t), LINE);
 	l->lean = take(&end,
 		       p->code.n <= COLLECT_LEAN
@@ -79,15 +97,6 @@ static void layout_area(const struct collect_geometry *g,
 	l->scratch = take(&end, COLLECT_SCRATCH, PAGE);
 	l->side =
 	    take(&end, sizeof(struct collect_record) + PROBE_OUTPUT_MAX, PAGE);
-	l->n_buckets = buckets_for(g->aggregation_size);
-	l->rows =
-	    take(&end,
-		 sizeof(struct collect_rows) + l->n_buckets * sizeof(uint32_t) +
-		     g->aggregation_size,
-		 PAGE);
-	layout_ring(g, p, l);
-	l->ring = take(&end, sizeof(struct collect_ring) + l->ring_size, PAGE);
-	l->ring_bytes = l->ring + sizeof(struct collect_ring);
 	l->area_stride = (end + PAGE - 1) & -(uint64_t)PAGE;
 }
 
@@ -97,6 +106,7 @@ void collect_layout(const struct collect_geometry *g,
 	uint64_t end = sizeof(struct collect_board);
 	uint64_t text = machine_text_slot(p);
 
+	layout_part(g, p, out);
 	layout_area(g, p, out);
 	out->generations =
 	    take(&end, p->aggregations.n * sizeof(uint32_t), LINE);
@@ -112,8 +122,16 @@ void collect_layout(const struct collect_geometry *g,
 	    -(uint64_t)LINE;
 	out->speculations =
 	    take(&end, g->n_speculations * out->speculation_stride, PAGE);
-	out->areas = take(&end, 0, PAGE);
-	out->size = out->areas + g->max_threads * out->area_stride;
+	out->parts = take(&end, 0, PAGE);
+	out->size = out->parts + g->max_threads * out->part_stride;
+}
+
+uint64_t collect_own_size(const struct collect_plan *plan)
+{
+	struct collect_layout l;
+
+	collect_layout(&plan->geometry, collect_program(plan), &l);
+	return plan->geometry.max_threads * l.area_stride;
 }
 
 uint64_t collect_board_size(const struct collect_plan *plan)

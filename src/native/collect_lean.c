@@ -168,7 +168,7 @@ static bool decode_clause(struct collect_work *w, const struct probe_clause *c)
 	return true;
 }
 
-bool collect_is_lean(struct collect_work *w, struct collect_slot *slot,
+bool collect_is_lean(struct collect_work *w, struct collect_way *way,
 		     const uint32_t *clauses)
 {
 	const struct probe_program *p = w->h.program;
@@ -180,11 +180,11 @@ bool collect_is_lean(struct collect_work *w, struct collect_slot *slot,
 	for (uint64_t k = 0; k < n; k++)
 		if (!decode_clause(w, &probe_clauses(p)[clauses[k]]))
 			return false;
-	slot->uses = clauses[0];
-	slot->cell =
+	way->uses = clauses[0];
+	way->cell =
 	    n == 1
-		? offset_in(w->area,
-			    w->lean + probe_clauses(p)[clauses[0]].first_insn)
+		? (uint64_t)(uintptr_t)(w->lean +
+					probe_clauses(p)[clauses[0]].first_insn)
 		: 0;
 	return true;
 }
@@ -198,8 +198,9 @@ static void find_cells(struct collect_work *w, struct collect_lean *i)
 
 	if (w->singles[i->imm] != 0 &&
 	    (how == PROBE_COUNT || how == PROBE_SUM || how == PROBE_QUANTIZE))
-		i->at = offset_in(w->area, collect_cells(collect_row(
-					       w, (uint32_t)i->imm, NULL, 0)));
+		i->at = offset_in(
+		    w->area, collect_cells(
+				 collect_row(w, (uint32_t)i->imm, NULL, 0), 0));
 }
 
 static __attribute__((noinline)) void aggregate_slowly(struct collect_work *w,
@@ -344,12 +345,12 @@ static void run_all(struct collect_work *w)
 /* Of the only clause it is known where it is: a way through site, plan and
  * program would be waited for. */
 enum machine_end collect_run_lean(struct collect_work *w,
-				  const struct collect_slot *slot)
+				  const struct collect_way *way)
 {
 	w->is_lacking = false;
-	if (slot->cell != 0) {
-		w->clause = slot->uses;
-		run(w, collect_in(w->area, slot->cell));
+	if (way->cell != 0) {
+		w->clause = way->uses;
+		run(w, (struct collect_lean *)(uintptr_t)way->cell);
 	} else {
 		run_all(w);
 	}

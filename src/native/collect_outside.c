@@ -1,18 +1,23 @@
 /* native/collect_outside.c - clauses that hark runs itself.
  *
- * hark is one more thread of the board, but its area is not there: nobody else
- * can write to it. What it shares, all threads can spoil: globals, arrays and
- * speculations are used with care. */
+ * hark is one more thread of the board, but its part is not there, but behind
+ * its area: nobody else can write to it. What it shares, all threads can spoil:
+ * globals, arrays and speculations are used with care. */
 #include "inside/sys.h"
 #include "native/collect_board.h"
 
 static struct collect_work *work_of(const struct collect_outside *o)
 {
 	struct collect_area *area = o->area;
+	struct collect_layout l;
 
-	if (collect_state(area)->work == 0)
+	if (collect_state(area)->work == 0) {
+		collect_layout(&o->plan->geometry, collect_program(o->plan),
+			       &l);
 		collect_area_init(o->plan, o->board, area,
+				  collect_in(area, l.area_stride),
 				  o->plan->geometry.max_threads);
+	}
 	area->pid = o->pid;
 	area->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
 	return collect_work(area);

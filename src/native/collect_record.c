@@ -38,49 +38,99 @@ static struct collect_record *record_at(const struct collect_work *w,
 	return (struct collect_record *)(void *)(w->bytes + at);
 }
 
-static uint64_t used(const struct collect_ring *r)
+/* -- The pen -- */
+
+static bool is_sound(const struct collect_pen *p)
 {
-	return r->head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+	for (uint32_t k = 0; k < p->n_chunks; k++)
+		if (p->order[k] >= p->n_chunks)
+			return false;
+	return p->at <= p->size && p->left <= p->size - p->at &&
+	       p->left <= p->chunk && p->at % 8 == 0 && p->left % 8 == 0 &&
+	       p->head % 8 == 0 && p->n_touched <= p->n_chunks &&
+	       p->tail_at % 8 == 0 && (p->tail_at < p->size || p->tail_at == 0);
+}
+
+/* D1: what is not as a thread has left it is not written to any more. */
+void collect_pen_init(struct collect_work *w, const struct collect_layout *l)
+{
+	const struct collect_ring *r = w->ring;
+	struct collect_pen *p = &w->pen;
+
+	p->size = l->ring_size;
+	p->n_chunks = l->n_chunks;
+	p->chunk = l->ring_size / l->n_chunks;
+	p->head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
+	p->tail = __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+	p->at = __atomic_load_n(&r->at, __ATOMIC_RELAXED);
+	p->left = __atomic_load_n(&r->left, __ATOMIC_RELAXED);
+	p->n_touched = __atomic_load_n(&r->n_touched, __ATOMIC_RELAXED);
+	p->is_full = __atomic_load_n(&r->is_full, __ATOMIC_RELAXED);
+	p->tail_at = __atomic_load_n(&r->tail_at, __ATOMIC_RELAXED);
+	for (uint32_t k = 0; k < p->n_chunks; k++)
+		p->order[k] = __atomic_load_n(&r->order[k], __ATOMIC_RELAXED);
+	if (!is_sound(p))
+		p->is_full = 1;
+}
+
+/* hark moves the tail of a COLLECT_SWITCH; a wrong one makes records that are
+ * not whole, and nothing worse. */
+static uint64_t tail_of(const struct collect_work *w)
+{
+	return w->plan->geometry.policy == COLLECT_SWITCH
+		   ? __atomic_load_n(&w->ring->tail, __ATOMIC_ACQUIRE)
+		   : w->pen.tail;
+}
+
+static uint64_t used(const struct collect_work *w)
+{
+	return w->pen.head - tail_of(w);
 }
 
 /* One record less; false: it is not what this thread has written. */
-static bool drop_oldest(const struct collect_work *w)
+static bool drop_oldest(struct collect_work *w)
 {
-	struct collect_ring *r = w->ring;
-	uint32_t size = r->tail_at < r->size && r->tail_at % 8 == 0
-			    ? record_at(w, r->tail_at)->size
-			    : 0;
+	struct collect_pen *p = &w->pen;
+	uint32_t size =
+	    __atomic_load_n(&record_at(w, p->tail_at)->size, __ATOMIC_RELAXED);
 
-	if (size == 0 || size % 8 != 0 || size > r->size - r->tail_at ||
-	    size > used(r))
+	if (size == 0 || size % 8 != 0 || size > p->size - p->tail_at ||
+	    size > used(w))
 		return false;
-	r->tail_at += size;
-	r->tail_at = r->tail_at == r->size ? 0 : r->tail_at;
-	__atomic_store_n(&r->tail, r->tail + size, __ATOMIC_RELEASE);
+	p->tail_at += size;
+	p->tail_at = p->tail_at == p->size ? 0 : p->tail_at;
+	p->tail += size;
+	w->ring->tail_at = p->tail_at;
+	__atomic_store_n(&w->ring->tail, p->tail, __ATOMIC_RELEASE);
 	return true;
 }
 
-static bool has_room(const struct collect_work *w, uint32_t len)
+static bool has_room(struct collect_work *w, uint32_t len)
 {
-	struct collect_ring *r = w->ring;
+	const struct collect_pen *p = &w->pen;
 
-	if (len > r->size || used(r) > r->size)
+	if (len > p->size || used(w) > p->size)
 		return false;
 	if (w->plan->geometry.policy == COLLECT_RING)
-		while (used(r) + len > r->size)
+		while (used(w) + len > p->size)
 			if (!drop_oldest(w))
 				return false;
-	return used(r) + len <= r->size;
+	return used(w) + len <= p->size;
 }
 
 static void publish(struct collect_work *w, uint32_t size)
 {
-	struct collect_ring *r = w->ring;
+	struct collect_pen *p = &w->pen;
 
-	r->at += size;
-	r->left -= size;
-	__atomic_store_n(&r->head, r->head + size, __ATOMIC_RELEASE);
+	p->at += size;
+	p->left -= size;
+	p->head += size;
+	w->ring->at = p->at;
+	w->ring->left = p->left;
+	__atomic_store_n(&w->ring->head, p->head, __ATOMIC_RELEASE);
 }
+
+/* -- Records -- */
 
 void collect_ring(struct collect_board *b)
 {
@@ -93,79 +143,74 @@ void collect_ring(struct collect_board *b)
 /* hark is told, once for each time it has emptied the ring. */
 static void ring_bell(struct collect_work *w)
 {
-	struct collect_ring *r = w->ring;
-	uint64_t tail = __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+	uint64_t tail = tail_of(w);
 
-	if (r->rung == tail + 1)
+	if (w->pen.rung == tail + 1)
 		return;
-	r->rung = tail + 1;
+	w->pen.rung = tail + 1;
 	collect_ring(w->board);
 }
 
 /* The rest of the chunk is left empty. */
 static bool pad(struct collect_work *w)
 {
-	struct collect_ring *r = w->ring;
-	uint32_t rest = r->left;
+	const struct collect_pen *p = &w->pen;
+	uint32_t rest = p->left;
 
 	if (w->plan->geometry.policy == COLLECT_FILL || !has_room(w, rest))
 		return false;
-	record_at(w, r->at)->size = rest;
-	record_at(w, r->at)->kind = COLLECT_PAD;
+	record_at(w, p->at)->size = rest;
+	record_at(w, p->at)->kind = COLLECT_PAD;
 	publish(w, rest);
 	return true;
 }
 
 /* Which chunk comes now? R1, R2. */
-static uint32_t choose_chunk(struct collect_ring *r)
+static uint32_t choose_chunk(struct collect_work *w)
 {
-	uint64_t number = r->head / r->chunk, before;
+	struct collect_pen *p = &w->pen;
+	uint64_t number = p->head / p->chunk, before;
 
-	if (r->n_touched >= r->n_chunks)
-		return r->order[number % r->n_chunks];
-	before = number - r->n_touched; /* had the one that is next */
-	if (r->n_touched > 0 && __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) >=
-				    (before + 1) * r->chunk)
-		return r->order[before % r->n_chunks];
-	return r->n_touched++;
+	if (p->n_touched >= p->n_chunks)
+		return p->order[number % p->n_chunks];
+	before = number - p->n_touched; /* had the one that is next */
+	if (p->n_touched > 0 && tail_of(w) >= (before + 1) * p->chunk)
+		return p->order[before % p->n_chunks];
+	return p->n_touched++;
 }
 
 /* Room for need bytes in a row, in the next chunk if not in this one. */
 static bool go_on(struct collect_work *w, uint32_t need)
 {
-	struct collect_ring *r = w->ring;
-	uint32_t chunk;
+	struct collect_pen *p = &w->pen;
+	uint32_t chunk, at;
 
-	/* Not as this thread has left it? */
-	if (r->n_chunks - 1 >= COLLECT_CHUNKS ||
-	    (uint64_t)r->n_chunks * r->chunk != r->size)
+	if (p->left > 0 && !pad(w))
 		return false;
-	if (r->left > 0 && !pad(w))
-		return false;
-	if (r->head % r->chunk != 0)
-		return false;
-	chunk = choose_chunk(r);
-	if (chunk >= r->n_chunks)
-		return false;
-	r->order[r->head / r->chunk % r->n_chunks] = (uint16_t)chunk;
-	r->at = chunk * r->chunk;
-	r->left = r->chunk;
-	return need <= r->left;
+	if (p->chunk == 0 || p->head % p->chunk != 0)
+		return false; /* not as a thread has left it */
+	chunk = choose_chunk(w);
+	at = (uint32_t)(p->head / p->chunk % p->n_chunks);
+	p->order[at] = w->ring->order[at] = (uint16_t)chunk;
+	p->at = w->ring->at = chunk * p->chunk;
+	p->left = w->ring->left = p->chunk;
+	w->ring->n_touched = p->n_touched;
+	return need <= p->left;
 }
 
 uint8_t *collect_reserve(struct collect_work *w, uint32_t len)
 {
 	uint32_t need = (uint32_t)sizeof(struct collect_record) + len;
-	struct collect_ring *r = w->ring;
+	struct collect_pen *p = &w->pen;
 
-	if (r->at > r->size || r->left > r->size - r->at || r->at % 8 != 0 ||
-	    need > r->chunk || r->is_full != 0)
+	if (need > p->chunk || p->is_full != 0)
 		return NULL;
-	if ((need > r->left && !go_on(w, need)) || !has_room(w, need)) {
-		r->is_full = w->plan->geometry.policy == COLLECT_FILL;
+	if ((need > p->left && !go_on(w, need)) || !has_room(w, need)) {
+		p->is_full = w->plan->geometry.policy == COLLECT_FILL;
+		w->ring->is_full = p->is_full;
 		return NULL;
 	}
-	return w->bytes + r->at + sizeof(struct collect_record);
+	return w->bytes + p->at + sizeof(struct collect_record);
 }
 
 void collect_head(struct collect_work *w, struct collect_record *r,
@@ -182,18 +227,18 @@ void collect_head(struct collect_work *w, struct collect_record *r,
 
 void collect_publish(struct collect_work *w, uint32_t size)
 {
-	struct collect_ring *r = w->ring;
-	uint32_t much = r->size / 2 < COLLECT_BELL ? r->size / 2 : COLLECT_BELL;
+	uint32_t half = w->pen.size / 2,
+		 much = half < COLLECT_BELL ? half : COLLECT_BELL;
 
 	publish(w, size);
-	if (w->plan->geometry.policy == COLLECT_SWITCH && used(r) > much)
+	if (w->plan->geometry.policy == COLLECT_SWITCH && used(w) > much)
 		ring_bell(w);
 }
 
 void collect_put(struct collect_work *w, enum collect_record_kind kind,
 		 uint32_t len)
 {
-	collect_head(w, record_at(w, w->ring->at), kind, len);
+	collect_head(w, record_at(w, w->pen.at), kind, len);
 	collect_publish(w, (uint32_t)sizeof(struct collect_record) + len);
 }
 
@@ -205,7 +250,7 @@ bool collect_put_copy(struct collect_work *w, const void *record, uint32_t size)
 	if (to == NULL)
 		return false;
 	__builtin_memcpy(to - head, record, size);
-	record_at(w, w->ring->at)->size = size;
+	record_at(w, w->pen.at)->size = size;
 	publish(w, size);
 	return true;
 }

@@ -51,20 +51,30 @@ static bool is_key(const struct collect_row *row, const uint8_t *key,
 	return true;
 }
 
-static uint8_t *rows_begin(const struct collect_rows *rows)
+static uint8_t *rows_begin(const struct collect_work *w)
 {
-	return (uint8_t *)(uintptr_t)&rows->bucket[rows->n_buckets];
+	return (uint8_t *)&w->rows->bucket[w->n_buckets];
 }
 
-static struct collect_row *row_at(const struct collect_rows *rows,
-				  uint32_t offset)
+/* NULL: a row of that many bytes cannot be there. */
+static struct collect_row *row_at(const struct collect_work *w, uint32_t offset,
+				  uint64_t size)
 {
-	return (struct collect_row *)(void *)(rows_begin(rows) + offset);
+	return offset % 8 == 0 && size <= w->rows_size &&
+		       offset <= w->rows_size - size
+		   ? (struct collect_row *)(void *)(rows_begin(w) + offset)
+		   : NULL;
 }
 
 static uint32_t n_sets(const struct probe_aggregation *a)
 {
 	return collect_takes_turns(a) ? 2 : 1;
+}
+
+static uint64_t size_of(const struct probe_aggregation *a, uint32_t len)
+{
+	return sizeof(struct collect_row) + len +
+	       (uint64_t)a->n_cells * n_sets(a) * sizeof(uint64_t);
 }
 
 /* NULL: no room. */
@@ -74,16 +84,14 @@ static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
 {
 	const struct probe_aggregation *a =
 	    &probe_aggregations(w->h.program)[aggregation];
-	struct collect_rows *rows = w->rows;
-	uint64_t size = sizeof(struct collect_row) + len +
-			(uint64_t)a->n_cells * n_sets(a) * sizeof(uint64_t);
-	struct collect_row *row;
+	uint32_t used = __atomic_load_n(&w->rows->used, __ATOMIC_RELAXED);
+	uint64_t size = size_of(a, len);
+	struct collect_row *row = row_at(w, used, size);
 
-	if (size > rows->size - rows->used) {
+	if (row == NULL) {
 		collect_lack(w, COLLECT_NO_ROW);
 		return NULL;
 	}
-	row = row_at(rows, rows->used);
 	row->size = (uint32_t)size;
 	row->aggregation = aggregation;
 	row->key_len = len;
@@ -95,30 +103,40 @@ static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
 	if (len > 0)
 		__builtin_memcpy(row + 1, key, len);
 	for (uint32_t i = 0; i < n_sets(a); i++)
-		aggregate_init(a, collect_cells(row) + (size_t)i * a->n_cells);
+		aggregate_init(a, collect_cells(row, len) +
+				      (size_t)i * a->n_cells);
 	/* In this order: whoever is killed between leaves a row that nobody
 	 * finds, never one that is found twice. */
-	__atomic_store_n(&rows->used, rows->used + (uint32_t)size,
+	__atomic_store_n(&w->rows->used, used + (uint32_t)size,
 			 __ATOMIC_RELEASE);
-	*bucket = rows->used - (uint32_t)size + 1;
+	*bucket = used + 1;
 	return row;
 }
 
+/* D1: none is followed that is not whole, and no list for longer than it can
+ * be. */
 static struct collect_row *keyed_row(struct collect_work *w,
 				     uint32_t aggregation, const uint8_t *key,
 				     uint32_t len)
 {
-	struct collect_rows *rows = w->rows;
+	uint64_t size =
+	    size_of(&probe_aggregations(w->h.program)[aggregation], len);
 	uint32_t hash = hash_of(aggregation, key, len);
-	uint32_t *bucket = &rows->bucket[hash & (rows->n_buckets - 1)];
+	uint32_t *bucket = &w->rows->bucket[hash & (w->n_buckets - 1)];
+	uint32_t at = __atomic_load_n(bucket, __ATOMIC_RELAXED);
 
-	for (uint32_t at = *bucket; at != 0;) {
-		struct collect_row *row = row_at(rows, at - 1);
+	for (uint32_t i = 0; at != 0 && i <= w->rows_size / sizeof(uint64_t);
+	     i++) {
+		struct collect_row *row =
+		    row_at(w, at - 1, sizeof(struct collect_row));
 
+		if (row == NULL)
+			break;
 		if (row->hash == hash && row->aggregation == aggregation &&
-		    row->key_len == len && is_key(row, key, len))
+		    row->key_len == len && row_at(w, at - 1, size) != NULL &&
+		    is_key(row, key, len))
 			return row;
-		at = row->next;
+		at = __atomic_load_n(&row->next, __ATOMIC_RELAXED);
 	}
 	return add_row(w, aggregation, key, len, hash, bucket);
 }
@@ -131,21 +149,20 @@ struct collect_row *collect_row(struct collect_work *w, uint32_t aggregation,
 	if (len > 0)
 		return keyed_row(w, aggregation, key, len);
 	if (w->singles[aggregation] != 0)
-		return row_at(w->rows, (uint32_t)w->singles[aggregation] - 1);
+		return (struct collect_row *)(uintptr_t)w->singles[aggregation];
 	row = keyed_row(w, aggregation, key, len);
 	if (row != NULL)
-		w->singles[aggregation] =
-		    (uint64_t)((uint8_t *)row - rows_begin(w->rows)) + 1;
+		w->singles[aggregation] = (uint64_t)(uintptr_t)row;
 	return row;
 }
 
 /* R1 */
 static void update_turn(const struct probe_aggregation *a,
-			struct collect_row *row, uint32_t generation,
-			int64_t value)
+			struct collect_row *row, uint32_t len,
+			uint32_t generation, int64_t value)
 {
 	uint64_t *cells =
-	    collect_cells(row) + (size_t)(generation & 1) * a->n_cells;
+	    collect_cells(row, len) + (size_t)(generation & 1) * a->n_cells;
 
 	if (row->generation[generation & 1] != generation) {
 		aggregate_init(a, cells);
@@ -157,15 +174,15 @@ static void update_turn(const struct probe_aggregation *a,
 
 /* R2 */
 static void update_turns(const struct probe_aggregation *a,
-			 struct collect_row *row, const uint32_t *current,
-			 int64_t value)
+			 struct collect_row *row, uint32_t len,
+			 const uint32_t *current, int64_t value)
 {
 	uint32_t seen = __atomic_load_n(current, __ATOMIC_ACQUIRE), now;
 
 	/* hark clears now and then; whoever writes this word all the time has
 	 * damaged the board. */
 	for (unsigned i = 0; i < 8; i++) {
-		update_turn(a, row, seen, value);
+		update_turn(a, row, len, seen, value);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		now = __atomic_load_n(current, __ATOMIC_ACQUIRE);
 		if (now == seen)
@@ -188,8 +205,8 @@ void collect_aggregate(struct machine_host *h, uint32_t aggregation,
 	__atomic_store_n(&row->sequence, row->sequence | 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	if (collect_takes_turns(a))
-		update_turns(a, row, &w->generations[aggregation], value);
+		update_turns(a, row, len, &w->generations[aggregation], value);
 	else
-		aggregate_update(a, collect_cells(row), value, weight);
+		aggregate_update(a, collect_cells(row, len), value, weight);
 	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELEASE);
 }

@@ -109,7 +109,7 @@ void collect_sampled(const struct collect_plan *plan, struct collect_area *area,
 	struct collect_board *board =
 	    (struct collect_board *)(uintptr_t)plan->board;
 	struct collect_account *a =
-	    area != NULL ? &collect_state(area)->samples : &board->samples;
+	    area != NULL ? &collect_part(area)->samples : &board->samples;
 	uint64_t *const fates[] = {[FATE_RECORDED] = &a->recorded,
 				   [FATE_DROPPED] = &a->dropped,
 				   [FATE_RECURSED] = &a->recursed,
@@ -144,10 +144,11 @@ bool collect_passes(struct collect_area *area)
 		return false;
 	s->pause--;
 	s->passed++;
-	collect_add(&s->reasons[plan_of(area)->flags & COLLECT_SAMPLES
-				    ? COLLECT_PASSED
-				    : COLLECT_MISSED],
-		    1);
+	collect_add(
+	    &collect_part(area)->reasons[plan_of(area)->flags & COLLECT_SAMPLES
+					     ? COLLECT_PASSED
+					     : COLLECT_MISSED],
+	    1);
 	return true;
 }
 
@@ -306,12 +307,13 @@ void collect_checked(struct collect_area *area, uint64_t time_ns,
 	const struct putting p = {.w = collect_work(area), .time_ns = time_ns};
 	uint8_t *body;
 
-	collect_add(&state->checked, 1);
+	collect_add(&collect_part(area)->checked, 1);
 	if (d == NULL)
 		return;
-	collect_add(&state->differing, 1);
-	if (state->differing > TOLD)
+	collect_add(&collect_part(area)->differing, 1);
+	if (state->differing == TOLD)
 		return;
+	state->differing++;
 	body = reserve(&p, sizeof *d, false);
 	if (body == NULL)
 		return;

@@ -45,7 +45,7 @@ uint64_t collect_speculation(struct machine_host *h)
 	for (uint32_t id = 1; id <= n; id++)
 		if (change(find(w, id), SPECULATION_IDLE, SPECULATION_ACTIVE))
 			return id;
-	collect_add(&w->state->reasons[COLLECT_BUSY], 1);
+	collect_add(&w->part->reasons[COLLECT_BUSY], 1);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ void collect_keep(struct collect_work *w)
 
 static void lose(struct collect_work *w, uint32_t site)
 {
-	collect_add(&w->state->reasons[COLLECT_NO_COMMIT], 1);
+	collect_add(&w->part->reasons[COLLECT_NO_COMMIT], 1);
 	if (site >= w->plan->geometry.max_sites)
 		return;
 	collect_add(&w->slots[site].account.recorded, (uint64_t)-1);

@@ -1,8 +1,9 @@
 /* native/collect_thread.c - who is who.
  *
  * A thread is known by its fs base. The table that says which area is its own
- * is private memory of the process, and empty in a child of fork; the areas
- * are on the board, which processes share. A thread looks for itself without
+ * is private memory of the process, and empty in a child of fork; so are the
+ * areas. To each belongs a part of the board, which processes share: whoever
+ * has the part has the area. A thread looks for itself without
  * a lock, since nobody else enters or removes it. Entering and leaving is done
  * under the table's lock, with all signals blocked.
  *
@@ -160,9 +161,31 @@ static void zero(void *at, uint64_t len)
 	__builtin_memset(at, 0, len);
 }
 
+static void set_part(struct collect_work *w, const struct collect_layout *l)
+{
+	struct collect_board *board = w->board;
+	struct collect_part *part = w->part;
+
+	w->generations =
+	    (uint32_t *)(void *)((uint8_t *)board + l->generations);
+	w->slots = collect_in(part, l->slots);
+	w->rows = collect_in(part, l->rows);
+	w->rows_size = w->plan->geometry.aggregation_size;
+	w->n_buckets = l->n_buckets;
+	w->ring = collect_in(part, l->ring);
+	w->bytes = collect_in(part, l->ring_bytes);
+	collect_pen_init(w, l);
+	w->arrays =
+	    (struct collect_arrays *)(void *)((uint8_t *)board + l->arrays);
+	w->arrays_size = w->plan->geometry.array_size;
+	w->n_array_buckets = collect_array_buckets(w->arrays_size);
+	w->speculations = (uint8_t *)board + l->speculations;
+	w->speculation_stride = l->speculation_stride;
+}
+
 void collect_area_init(const struct collect_plan *plan,
 		       struct collect_board *board, struct collect_area *area,
-		       uint32_t number)
+		       struct collect_part *part, uint32_t number)
 {
 	struct collect_layout l;
 	struct collect_work *w;
@@ -170,11 +193,9 @@ void collect_area_init(const struct collect_plan *plan,
 	collect_layout(&plan->geometry, collect_program(plan), &l);
 	area->plan = (uint64_t)(uintptr_t)plan;
 	area->number = number;
-	area->accounts = l.slots;
-	area->variables = l.self_numbers;
-	area->aggregations = l.rows;
-	area->ring = l.ring;
-	area->scratch = l.scratch;
+	area->part = (uint64_t)(uintptr_t)part;
+	area->slots = area->part + l.slots;
+	area->ways = (uint64_t)(uintptr_t)collect_in(area, l.ways);
 	collect_state(area)->work = l.work;
 	zero(collect_in(area, l.self_numbers), l.this_end - l.self_numbers);
 	w = collect_work(area);
@@ -182,26 +203,12 @@ void collect_area_init(const struct collect_plan *plan,
 	w->plan = plan;
 	w->board = board;
 	w->area = area;
+	w->part = part;
 	w->state = collect_state(area);
-	w->generations = (uint32_t *)(void *)((uint8_t *)board + l.generations);
-	w->slots = collect_in(area, l.slots);
 	w->singles = collect_in(area, l.singles);
 	w->lean = collect_in(area, l.lean);
-	w->rows = collect_in(area, l.rows);
-	w->rows->size = plan->geometry.aggregation_size;
-	w->rows->n_buckets = l.n_buckets;
-	w->ring = collect_in(area, l.ring);
-	w->ring->size = l.ring_size;
-	w->ring->n_chunks = l.n_chunks;
-	w->ring->chunk = l.ring_size / l.n_chunks;
-	w->bytes = collect_in(area, l.ring_bytes);
 	w->side = collect_in(area, l.side);
-	w->arrays =
-	    (struct collect_arrays *)(void *)((uint8_t *)board + l.arrays);
-	w->arrays_size = plan->geometry.array_size;
-	w->n_array_buckets = collect_array_buckets(w->arrays_size);
-	w->speculations = (uint8_t *)board + l.speculations;
-	w->speculation_stride = l.speculation_stride;
+	set_part(w, &l);
 	w->random = __builtin_ia32_rdtsc() ^ (uint64_t)(uintptr_t)area;
 	collect_host(w, &l);
 }
@@ -217,12 +224,14 @@ static void raise_high(struct collect_board *board, uint32_t n)
 		;
 }
 
-static bool claim(struct collect_area *area)
+/* Is it free? Then *mine is what it says as long as the caller has it. */
+static bool claim(struct collect_part *part, uint32_t *mine)
 {
-	uint32_t owner = __atomic_load_n(&area->owner, __ATOMIC_RELAXED);
+	uint32_t owner = __atomic_load_n(&part->owner, __ATOMIC_RELAXED);
 
+	*mine = owner + NEXT_OWNER + TAKEN;
 	return (owner & STATES) == FREE &&
-	       __atomic_compare_exchange_n(&area->owner, &owner,
+	       __atomic_compare_exchange_n(&part->owner, &owner,
 					   owner + NEXT_OWNER + OPENING, false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
@@ -233,8 +242,8 @@ static void give_back(const struct collect_plan *plan,
 	struct collect_board *board =
 	    (struct collect_board *)(uintptr_t)plan->board;
 
-	__atomic_store_n(&area->owner, area->owner & ~(uint32_t)STATES,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&collect_part(area)->owner,
+			 area->owner & ~(uint32_t)STATES, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&board->ended, 1, __ATOMIC_RELAXED);
 }
 
@@ -261,21 +270,26 @@ static struct collect_area *take_area(const struct collect_plan *plan,
 
 	collect_layout(&plan->geometry, collect_program(plan), &l);
 	for (uint32_t i = 0; i < plan->geometry.max_threads; i++) {
+		struct collect_part *part =
+		    collect_in(board, l.parts + i * l.part_stride);
 		struct collect_area *area =
-		    (struct collect_area *)(void *)((uint8_t *)board + l.areas +
-						    i * l.area_stride);
+		    (struct collect_area *)(uintptr_t)(plan->own +
+						       i * l.area_stride);
+		uint32_t owner;
 
-		if (!claim(area))
+		if (!claim(part, &owner))
 			continue;
 		forget_owner(area);
+		area->owner = owner;
 		area->fs = fs;
 		area->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
 		area->tid = own_tid();
-		collect_area_init(plan, board, area, i);
+		part->pid = area->pid;
+		part->tid = area->tid;
+		part->hook = 0;
+		collect_area_init(plan, board, area, part, i);
 		raise_high(board, i + 1);
-		__atomic_store_n(&area->owner,
-				 (area->owner & ~(uint32_t)STATES) | TAKEN,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&part->owner, owner, __ATOMIC_RELEASE);
 		return area;
 	}
 	return NULL;
@@ -492,4 +506,9 @@ void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
 		leave(plan, find(t, collect_tid_key(own_tid()), NULL));
 	unlock(t);
 	unblock_signals(mask);
+}
+
+void collect_show_hook(const struct collect_area *area, uint64_t frame)
+{
+	__atomic_store_n(&collect_part(area)->hook, frame, __ATOMIC_RELAXED);
 }

@@ -17,7 +17,8 @@
  *	mov $table, %rcx; cmp $0, waiting; jne slow; cmp $0, has_self; je slow
  *	mov %fs:0, %rax; ...hash it to %rdx
  *	cmp %rax, who(%rcx, %rdx); jne slow; mov area(%rcx, %rdx), %rdx
- *	...its area is there, not busy, without tokens, the slot counts; or slow
+ *	...its area is there, not busy, without tokens
+ *	mov part(%rdx), %rdx; ...the slot counts; or slow
  *	incq counted(%rdx)		a signal comes before it, or after
  *	(flags, rax, rcx, rdx, rsp come back); jmp end
  * slow: mov %r.., ..(%rsp)		the other twelve, and on as above
@@ -251,6 +252,8 @@ static void count(struct builder *b, unsigned k, struct trampoline_fire *f,
 	save_flags(b);
 	f->flagged = offset_now(b);
 	find_area(b, f, &hash, &slow);
+	emit_rm(out, EMIT_MOV, 8, X86_RDX,
+		x86_mem_at(X86_RDX, offsetof(struct collect_area, part)));
 	look(b, x86_mem_at(X86_RDX, at + SLOT_HOW), 4, SLOT_COUNT, X86_CC_NE,
 	     &slow);
 	emit_m(out, EMIT_INC, 8, x86_mem_at(X86_RDX, at + SLOT_COUNTED));

@@ -66,7 +66,7 @@ struct trampoline_want {
 			  * one at most */
 	uint64_t handler;
 	uint64_t cookie[TRAMPOLINE_INSNS];
-	/* The slot of a probe that only counts, as an offset from an area; 0:
+	/* The slot of a probe that only counts, as an offset from a part; 0:
 	 * the handler is called. The struct collect_table, and a uint32_t near
 	 * to it: if that is not 0, the handler has something to do. */
 	uint32_t slot[TRAMPOLINE_INSNS];

@@ -2,7 +2,6 @@
 #include "probe/board_priv.h"
 
 #include "inside/sys.h"
-#include "native/home.h"
 #include "outside/tracee.h"
 #include "script/verify.h"
 
@@ -61,7 +60,8 @@ static size_t most_cells(const struct probe_program *p)
 static int make_room(struct board *b, struct hark_err *err)
 {
 	size_t n = (size_t)b->plan.geometry.max_threads + 1;
-	void *own = mmap(NULL, b->l.area_stride, PROT_READ | PROT_WRITE,
+	void *own = mmap(NULL, b->l.area_stride + b->l.part_stride,
+			 PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	b->own = own != MAP_FAILED ? own : NULL;
@@ -110,7 +110,7 @@ void board_close(struct board *b)
 	     b->aggregations != NULL && i < b->program->aggregations.n; i++)
 		board_aggregation_free(&b->aggregations[i]);
 	if (b->own != NULL)
-		munmap(b->own, b->l.area_stride);
+		munmap(b->own, b->l.area_stride + b->l.part_stride);
 	free(b->program);
 	free(b->readers);
 	free(b->heap);
@@ -131,12 +131,11 @@ uint32_t board_areas(const struct board *b)
 	return (high < most ? high : most) + 1;
 }
 
-struct collect_area *board_area_at(const struct board *b, uint32_t number)
+struct collect_part *board_part(const struct board *b, uint32_t number)
 {
 	if (number >= b->plan.geometry.max_threads)
-		return b->own;
-	return (struct collect_area *)(void *)((uint8_t *)b->base + b->l.areas +
-					       number * b->l.area_stride);
+		return collect_in(b->own, b->l.area_stride);
+	return collect_in(b->base, b->l.parts + number * b->l.part_stride);
 }
 
 struct collect_area *board_area(struct board *b)
@@ -149,19 +148,17 @@ uint64_t board_hooked(const struct board *b, uint32_t pid, uint32_t tid)
 	uint32_t n = board_areas(b);
 
 	for (uint32_t i = 0; i + 1 < n; i++) {
-		const struct collect_area *a = board_area_at(b, i);
-		const struct native_thread *t =
-		    (const struct native_thread *)(const void *)a->native;
+		const struct collect_part *p = board_part(b, i);
 
-		if (a->tid == tid && a->pid == pid && (a->owner & 3) == 1)
-			return __atomic_load_n(&t->hook, __ATOMIC_RELAXED);
+		if (p->tid == tid && p->pid == pid && (p->owner & 3) == 1)
+			return __atomic_load_n(&p->hook, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
 void board_free(struct board *b, uint32_t area, uint32_t owner)
 {
-	if (__atomic_compare_exchange_n(&board_area_at(b, area)->owner, &owner,
+	if (__atomic_compare_exchange_n(&board_part(b, area)->owner, &owner,
 					owner & ~3U, false, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED))
 		__atomic_fetch_add(&b->base->ended, 1, __ATOMIC_RELAXED);
@@ -170,7 +167,7 @@ void board_free(struct board *b, uint32_t area, uint32_t owner)
 void board_gone(struct board *b, uint32_t pid)
 {
 	for (uint32_t i = 0; i + 1 < board_areas(b); i++) {
-		const struct collect_area *area = board_area_at(b, i);
+		const struct collect_part *area = board_part(b, i);
 		uint32_t owner =
 		    __atomic_load_n(&area->owner, __ATOMIC_ACQUIRE);
 
@@ -197,7 +194,7 @@ void board_each_taken(const struct board *b,
 		      void *ctx)
 {
 	for (uint32_t i = 0, n = board_high(b); i < n; i++) {
-		const struct collect_area *area = board_area_at(b, i);
+		const struct collect_part *area = board_part(b, i);
 		uint32_t owner =
 		    __atomic_load_n(&area->owner, __ATOMIC_ACQUIRE);
 
@@ -357,8 +354,8 @@ void board_account(struct board *b, uint32_t site, struct collect_account *out)
 
 	if (site < b->plan.geometry.max_sites) {
 		for (uint32_t i = 0; i < n; i++) {
-			struct collect_area *area =
-			    board_area_at(b, board_reader_of(b, i, n));
+			struct collect_part *area =
+			    board_part(b, board_reader_of(b, i, n));
 			const struct collect_slot *slots =
 			    collect_in(area, b->l.slots);
 
@@ -375,10 +372,8 @@ void board_samples(const struct board *b, struct collect_account *out)
 	uint32_t n = board_areas(b);
 
 	for (uint32_t i = 0; i < n; i++)
-		add_account(
-		    &sum,
-		    &collect_state(board_area_at(b, board_reader_of(b, i, n)))
-			 ->samples);
+		add_account(&sum,
+			    &board_part(b, board_reader_of(b, i, n))->samples);
 	add_account(&sum, &b->base->samples);
 	*out = sum;
 }
@@ -389,8 +384,8 @@ void board_checks(const struct board *b, uint64_t *checked, uint64_t *differing)
 
 	*checked = *differing = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct collect_state *s =
-		    collect_state(board_area_at(b, board_reader_of(b, i, n)));
+		const struct collect_part *s =
+		    board_part(b, board_reader_of(b, i, n));
 
 		*checked += __atomic_load_n(&s->checked, __ATOMIC_RELAXED);
 		*differing += __atomic_load_n(&s->differing, __ATOMIC_RELAXED);
@@ -426,10 +421,10 @@ void board_explain(struct board *b, void (*line)(void *ctx, const char *text),
 		    __atomic_load_n(&b->base->reasons[k], __ATOMIC_RELAXED);
 
 		for (uint32_t i = 0; i < n_areas; i++) {
-			struct collect_area *area =
-			    board_area_at(b, board_reader_of(b, i, n_areas));
+			struct collect_part *area =
+			    board_part(b, board_reader_of(b, i, n_areas));
 
-			n += __atomic_load_n(&collect_state(area)->reasons[k],
+			n += __atomic_load_n(&area->reasons[k],
 					     __ATOMIC_RELAXED);
 		}
 		if (n == 0)

@@ -15,7 +15,7 @@
 
 static struct collect_ring *ring_of(const struct board *b, uint32_t number)
 {
-	return collect_in(board_area_at(b, number), b->l.ring);
+	return collect_in(board_part(b, number), b->l.ring);
 }
 
 static void break_off(struct board *b, struct board_reader *r)
@@ -239,7 +239,7 @@ bool board_is_left(const struct board *b, uint32_t area, uint32_t owner)
 {
 	const struct board_reader *r = &b->readers[area];
 	uint32_t now =
-	    __atomic_load_n(&board_area_at(b, area)->owner, __ATOMIC_ACQUIRE);
+	    __atomic_load_n(&board_part(b, area)->owner, __ATOMIC_ACQUIRE);
 
 	return now != owner && r->first == NULL &&
 	       (r->is_broken || __atomic_load_n(&ring_of(b, area)->head,

@@ -55,7 +55,7 @@ struct board {
 	struct probe_program *program; /* a copy, owned */
 	struct collect_layout l;
 	struct collect_board *base;
-	struct collect_area *own;     /* owned */
+	struct collect_area *own;     /* owned; its part is behind it */
 	struct board_reader *readers; /* owned: max_threads, and hark's own */
 	struct board_aggregation *aggregations; /* owned */
 	struct show_row *show;			/* owned: the last answer */
@@ -71,7 +71,7 @@ struct board {
 
 /* Areas that may have been used, hark's own as the last. */
 uint32_t board_areas(const struct board *b);
-struct collect_area *board_area_at(const struct board *b, uint32_t number);
+struct collect_part *board_part(const struct board *b, uint32_t number);
 /* The number that stands for it in the order of board_areas(). */
 static inline uint32_t board_reader_of(const struct board *b, uint32_t i,
 				       uint32_t n)

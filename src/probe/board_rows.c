@@ -301,7 +301,7 @@ static uint64_t used_of(struct board *b, const struct collect_rows *rows)
 }
 
 /* The row at an offset of the area, which the area says. */
-static bool find_source(struct board *b, struct collect_area *area,
+static bool find_source(struct board *b, struct collect_part *area,
 			uint64_t offset, struct source *s)
 {
 	const struct collect_rows *rows = collect_in(area, b->l.rows);
@@ -318,7 +318,7 @@ static bool find_source(struct board *b, struct collect_area *area,
 }
 
 /* What slots have counted is not in the cells of their rows. */
-static int read_slots(struct board *b, struct collect_area *area,
+static int read_slots(struct board *b, struct collect_part *area,
 		      uint32_t aggregation, struct hark_err *err)
 {
 	const struct collect_slot *slots = collect_in(area, b->l.slots);
@@ -344,7 +344,7 @@ static int read_slots(struct board *b, struct collect_area *area,
 	return 0;
 }
 
-static int read_area(struct board *b, struct collect_area *area,
+static int read_area(struct board *b, struct collect_part *area,
 		     uint32_t aggregation, uint32_t generation,
 		     struct hark_err *err)
 {
@@ -384,7 +384,7 @@ static int read_all(struct board *b, uint32_t aggregation, uint32_t generation,
 		a->rows[i].sequence = 0;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		if (read_area(b, board_area_at(b, board_reader_of(b, i, n)),
+		if (read_area(b, board_part(b, board_reader_of(b, i, n)),
 			      aggregation, generation, err) < 0)
 			return -1;
 	return 0;

@@ -1,13 +1,13 @@
 /* probe/insert_memory.c - what is mapped in a probed process.
  *
- *	plan | image | home | table | work | board	one block
+ *	plan | image | home | table | work | own | board	one block
  *	trampolines	wherever the patches lead to, page by page
  *
  * The block is a mapping of the plan's file first, into which the others are
  * put: so it has a name in the process's maps from the beginning, and a plan
  * at its start that says what else there is (insert_adopt.c). The image finds
- * home behind itself; table and work are zero in children of fork; plan and
- * board are shared with hark. Only trampolines have addresses of their own
+ * home behind itself; table, work and own are zero in children of fork; plan
+ *and board are shared with hark. Only trampolines have addresses of their own
  * choice: the block gets out of their way.
  *
  * Work is there if threads are sampled: what is remembered of the stacks of
@@ -180,7 +180,8 @@ static void place(struct insertion *i)
 	head->home = i->home = i->image + i->image_len;
 	head->table = i->table = i->home + i->home_len;
 	head->work = i->table + i->table_len;
-	head->board = i->board.at = head->work + head->work_len;
+	head->own = head->work + head->work_len;
+	head->board = i->board.at = head->own + head->own_len;
 }
 
 /* From here on: whoever comes after a hark that was killed believes the plan,
@@ -199,6 +200,7 @@ static void measure(struct insertion *i)
 	i->home_len = NATIVE_HOME_SIZE;
 	i->table_len = insert_page_up(sizeof(struct collect_table));
 	i->board.size = insert_page_up(collect_board_size(head));
+	head->own_len = insert_page_up(collect_own_size(head));
 	head->size = i->plan.size;
 	head->image_len = i->image_len;
 	head->home_len = i->home_len;
@@ -291,11 +293,12 @@ static int map_image(struct insertion *i, struct door *d, struct hark_err *err)
 	return rc;
 }
 
-/* Table and work. */
+/* Home; table, work and own. */
 static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	const int prot = PROT_READ | PROT_WRITE;
-	const uint64_t len = i->table_len + plan_of(i)->work_len;
+	const uint64_t rest = plan_of(i)->work_len + plan_of(i)->own_len,
+		       len = i->table_len + rest;
 	int64_t answer;
 
 	if (insert_put_there(d, i->home, i->home_len, prot, -1, err) < 0 ||
@@ -309,11 +312,8 @@ static int map_own(struct insertion *i, struct door *d, struct hark_err *err)
 			       "children: %s",
 			       i->pid, strerror((int)-answer));
 	/* Of each thread's share little is used. */
-	return len == i->table_len
-		   ? 0
-		   : gate_call(&d->gate, &answer, err, SYS_madvise,
-			       plan_of(i)->work, plan_of(i)->work_len,
-			       MADV_NOHUGEPAGE, 0, 0, 0);
+	return gate_call(&d->gate, &answer, err, SYS_madvise, plan_of(i)->work,
+			 rest, MADV_NOHUGEPAGE, 0, 0, 0);
 }
 
 int insert_share_board(struct insertion *i, const struct insertion *from,

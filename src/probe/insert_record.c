@@ -104,7 +104,7 @@ int insert_record(struct insertion *i, struct hark_err *err)
 uint64_t insert_whole(const struct collect_plan *head)
 {
 	return head->size + head->image_len + head->home_len + head->table_len +
-	       head->work_len + head->board_len;
+	       head->work_len + head->own_len + head->board_len;
 }
 
 uint64_t insert_raised_at(const struct collect_plan *head)
@@ -116,15 +116,15 @@ uint64_t insert_raised_at(const struct collect_plan *head)
 static bool are_lengths(const struct collect_plan *h)
 {
 	const uint64_t most = 1ull << 40,
-		       all[] = {h->size, h->image_len, h->home_len,
-				h->table_len, h->board_len};
+		       all[] = {h->size,      h->image_len, h->home_len,
+				h->table_len, h->own_len,   h->board_len};
 
 	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
 		if (all[k] == 0 || all[k] > most || all[k] % INSERT_PAGE != 0)
 			return false;
 	return h->work_len <= most && h->work_len % INSERT_PAGE == 0 &&
 	       h->table_len >= sizeof(struct collect_table) &&
-	       h->board_len >= sizeof(struct collect_area) &&
+	       h->own_len >= sizeof(struct collect_area) &&
 	       h->home_len >= sizeof(struct collect_home);
 }
 
@@ -134,7 +134,8 @@ static bool is_head(const struct collect_plan *h, uint64_t at)
 	       h->home == h->image + h->image_len &&
 	       h->table == h->home + h->home_len &&
 	       h->work == h->table + h->table_len &&
-	       h->board == h->work + h->work_len && h->removal >= sizeof *h &&
+	       h->own == h->work + h->work_len &&
+	       h->board == h->own + h->own_len && h->removal >= sizeof *h &&
 	       h->removal <= h->size - sizeof(struct collect_removal);
 }
 

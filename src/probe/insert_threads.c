@@ -73,7 +73,7 @@ uint64_t insert_find_area(const struct insert_left *l, const struct door *d,
 		key = collect_tid_key((uint32_t)proc_inner_id(d->pid, t->tid));
 	w = find(key);
 	if (w == NULL ||
-	    w->area - l->head.board > l->head.board_len - sizeof *out ||
+	    w->area - l->head.own > l->head.own_len - sizeof *out ||
 	    remote_read(d, w->area, out, sizeof *out, NULL) < 0)
 		return 0;
 	return w->area;

@@ -1,7 +1,7 @@
 /* wire/collect.h - what hark and a probed process share.
  *
  * Probes are planned by hark and run by the program's own threads. Between
- * them is memory of six kinds, each with one owner:
+ * them is memory of seven kinds, each with one owner:
  *
  *	image	code: handler, machine, signals		read, execute
  *	plan	what hark says: sites, script, tables	read (hark writes)
@@ -9,6 +9,7 @@
  *	home	what the process keeps for itself	private, copied by fork
  *	table	who its threads are			private, zero after fork
  *	work	what their stacks were like		likewise; if sampled
+ *	own	what its threads go by: struct collect_area	likewise
  *
  * and the trampolines, near the code that they serve. The plan begins with
  * struct collect_plan; all else in it is found through struct collect_index,
@@ -17,7 +18,10 @@
  * overwritten: a child of fork, whose libraries are those of that moment, goes
  * on with the index that its home had then.
  *
- * hark believes nothing that the board holds. Pure layouts. */
+ * Any process of a session may write anything to the board. hark believes
+ * nothing that it holds, and neither do the threads: whatever they follow as an
+ * address, or take for a length, is in own, or is checked at each use
+ * (docs/security.md). Pure layouts. */
 #ifndef WIRE_COLLECT_H
 #define WIRE_COLLECT_H
 
@@ -26,7 +30,7 @@
 
 #define COLLECT_MAGIC 0x6e616c70626f7270ull /* "probplan" */
 
-enum { COLLECT_VERSION = 7 };
+enum { COLLECT_VERSION = 8 };
 
 /* n things at an offset of the plan. */
 struct collect_span {
@@ -214,7 +218,7 @@ struct collect_plan {
 	int64_t errno_offset; /* of a thread's errno from fs; 0: not known */
 	uint64_t execname;    /* offset of a text; 0: none */
 	/* All memory but the trampolines is one block in the target: plan,
-	 * image, home, table, work, board. */
+	 * image, home, table, work, own, board. */
 	uint64_t self; /* where the block is; 0: not there yet */
 	uint64_t home_len, table_len, board_len;
 	uint64_t work, work_len; /* 0: threads are not sampled */
@@ -231,6 +235,7 @@ struct collect_plan {
 	/* Up to where the kernel notes which pages of the first thread's stack
 	 * are written; 0: it does not. Atomic */
 	uint64_t calm_to;
+	uint64_t own, own_len; /* an area for each part of the board */
 };
 
 /* What a clock of hark's says of itself: si_perf_data, or the value of a
@@ -312,7 +317,7 @@ struct collect_account {
 enum collect_how {
 	SLOT_NEW,
 	SLOT_GENERAL,  /* .uses: what the clauses look at */
-	SLOT_COUNT,    /* .counted is counted up, .cell is the row */
+	SLOT_COUNT,    /* .counted of the slot is counted up */
 	SLOT_KEYED,    /* .cell belongs to .key, which comes from .uses */
 	SLOT_QUANTIZE, /* .cell is the first bucket; likewise */
 	/* The clauses are decoded (native/collect_lean.c); if there is one, its
@@ -320,36 +325,43 @@ enum collect_how {
 	SLOT_LEAN,
 };
 
-/* What one site is in one area: a line of the cache. */
+/* What hark sees of one site in one part of the board: a line of the cache. */
 struct collect_slot {
 	struct collect_account account;
-	uint32_t how; /* enum collect_how */
-	uint32_t uses;
-	uint64_t cell; /* offset from the area; 0: none yet */
-	union {
-		uint64_t key;
-		/* Hits that are neither in .account nor in the row: each was
-		 * executed, recorded, and counted there. One instruction adds
-		 * it, so that a signal finds all of a hit or nothing. */
-		uint64_t counted;
-	};
+	uint32_t how; /* SLOT_COUNT, or SLOT_NEW for all else */
+	uint32_t zero;
+	uint64_t cell; /* of SLOT_COUNT: offset of the row from the part */
+	/* Hits that are neither in .account nor in the row: each was executed,
+	 * recorded, and counted there. One instruction adds it, so that a
+	 * signal finds all of a hit or nothing. */
+	uint64_t counted;
 };
 _Static_assert(sizeof(struct collect_slot) == 64, "a line of the cache");
 
+/* What a thread goes by at a site: private. */
+struct collect_way {
+	uint32_t how; /* enum collect_how */
+	uint32_t uses;
+	uint64_t cell; /* address; 0: none yet */
+	uint64_t key;
+	uint64_t zero;
+};
+
 enum { COLLECT_TOKENS = 4 };
 
-/* A thread, as long as it lives; then another may have it. */
+/* A thread, as long as it lives; then another may have it. In memory of the
+ * process alone; what hark reads of it is its part of the board. */
 struct collect_area {
-	uint64_t plan; /* in the target */
-	/* Low two bits: 0 free, 1 taken, 2 about to be; above them a number
-	 * that grows with each owner. Atomic. */
-	uint32_t owner;
-	uint32_t number; /* of the area */
+	uint64_t plan;	 /* in the target */
+	uint32_t owner;	 /* as the part had it when the thread took it */
+	uint32_t number; /* of the area, and of the part */
 	uint32_t pid, tid;
 	uint64_t fs;
 	/* The thread is in a probe: signals wait (src/native). */
 	uint32_t busy;
 	uint32_t n_tokens; /* behind .busy: both are looked at at once */
+	/* Addresses: of the part, of its slots, of the thread's own ways. */
+	uint64_t part, slots, ways;
 	/* Instructions whose probe has fired, but which a signal kept from
 	 * being executed: they do not fire again. 0: none. */
 	struct {
@@ -358,8 +370,6 @@ struct collect_area {
 	} token[COLLECT_TOKENS];
 	uint32_t next_token;
 	uint32_t zero;
-	/* Of the collector (native/collect_board.h); offsets from the area. */
-	uint64_t accounts, variables, aggregations, ring, scratch;
 	uint8_t collector[512]; /* its own state */
 	uint64_t native[136];	/* of src/native; 0 for a new thread */
 };

@@ -19,9 +19,9 @@ as_nobody() {
 }
 if is_root; then
 	chown 65534 nobody
-	plan 27
+	plan 30
 else
-	plan 9
+	plan 12
 fi
 
 # session WHO COMMAND MODE...: hark COMMAND of the hostile program, in the
@@ -129,6 +129,31 @@ for who in $(is_root && echo root nobody || echo itself); do
 done
 
 # -- Shared memory --
+
+SCRIPT='
+pid$target:a.out:hot_count:entry { @a = count(); }
+pid$target:a.out:hot_key:entry { @b[arg0] = count(); }
+pid$target:a.out:hot_quantize:entry { @c = quantize(arg0); }
+pid$target:a.out:hot_print:entry { printf("%d\n", arg0); }
+pid$target:a.out:hot_text:entry { @d[copyinstr(arg0)] = sum(arg1); @e = max(arg1); }
+pid$target:a.out:hot_array:entry { x[arg0 % 9] = arg0; g = arg0; s[tid] = "text"; self->k[arg0 % 5] = g; }
+pid$target:a.out:hot_lean:entry { self->n = arg0; @f = sum(self->n); @g = count(); }
+pid$target:a.out:hot_maybe:entry { self->s = speculation(); speculate(self->s); trace(arg0); }
+pid$target:a.out:hot_maybe:return { commit(self->s); }
+profile-97 { @h[ustack()] = count(); }
+tick-50ms { @i = count(); h = g; y[h % 7] = h; }
+'
+for who in itself; do
+	for policy in switch ring; do
+		OPTIONS=(-f -q -x "bufpolicy=$policy" -x bufsize=128k -x aggsize=128k)
+		probe "$SCRIPT" ./hostile scribble
+		unharmed "$policy: a child that writes over the board harms neither"
+	done
+	timeout -s KILL 100 "$HARK" profile -f -o itself/out -- ./hostile scribble \
+		>said 2>errors </dev/null
+	status=$?
+	unharmed "profile: the same"
+done
 
 # Only root can open what it has mapped.
 if is_root; then

@@ -53,9 +53,9 @@ static uint64_t argument(void)
 	}
 }
 
-static struct collect_slot *slots(const struct collect_layout *l)
+static struct collect_way *ways(const struct collect_layout *l)
 {
-	return (struct collect_slot *)(void *)(w.board + l->areas + l->slots);
+	return (struct collect_way *)(void *)(w.own + l->ways);
 }
 
 /* At hit k it is so late: as long as a second has not passed since. False: it
@@ -109,10 +109,8 @@ static void keep(struct left *left, const struct collect_layout *l)
 	for (unsigned i = 0; i < SITES; i++)
 		left->account[i] = world_account(&w, i);
 	keep_numbers(left, w.board + l->numbers, p->n_slots[PROBE_GLOBAL][0]);
-	keep_numbers(left, w.board + l->areas + l->self_numbers,
-		     p->n_slots[PROBE_SELF][0]);
-	keep_numbers(left, w.board + l->areas + l->this_numbers,
-		     p->n_slots[PROBE_THIS][0]);
+	keep_numbers(left, w.own + l->self_numbers, p->n_slots[PROBE_SELF][0]);
+	keep_numbers(left, w.own + l->this_numbers, p->n_slots[PROBE_THIS][0]);
 	for (uint32_t i = 0; i < p->aggregations.n; i++)
 		keep_rows(left, i);
 }
@@ -121,10 +119,10 @@ static void keep(struct left *left, const struct collect_layout *l)
 static void take_machine(const struct collect_layout *l)
 {
 	for (unsigned i = 0; i < SITES; i++) {
-		slots(l)[i].uses = collect_uses(
+		ways(l)[i].uses = collect_uses(
 		    w.program, collect_at(w.plan, w.site[i].clauses.offset),
 		    w.site[i].clauses.n);
-		slots(l)[i].how = SLOT_GENERAL;
+		ways(l)[i].how = SLOT_GENERAL;
 	}
 }
 
@@ -152,7 +150,7 @@ static bool run_once(const char *script, const struct collect_geometry *g,
 	}
 	for (unsigned i = 0; i < SITES; i++)
 		if (w.site[i].clauses.n > 0)
-			ck_assert_uint_eq(slots(&l)[i].how,
+			ck_assert_uint_eq(ways(&l)[i].how,
 					  is_lean ? SLOT_LEAN : SLOT_GENERAL);
 	keep(left, &l);
 	close_world();
@@ -266,7 +264,7 @@ START_TEST(what_may_fail_is_left_to_the_machine)
 	open_world(others[_i]);
 	collect_layout(&w.plan->geometry, w.program, &l);
 	world_hit(&w, 0, 1);
-	ck_assert_uint_eq(slots(&l)[0].how, SLOT_GENERAL);
+	ck_assert_uint_eq(ways(&l)[0].how, SLOT_GENERAL);
 	close_world();
 }
 END_TEST
@@ -290,7 +288,7 @@ START_TEST(long_scripts_are_left_to_the_machine)
 	collect_layout(&w.plan->geometry, w.program, &l);
 	world_hit(&w, 0, 1);
 	ck_assert_uint_gt(w.program->code.n, COLLECT_LEAN);
-	ck_assert_uint_eq(slots(&l)[0].how, SLOT_GENERAL);
+	ck_assert_uint_eq(ways(&l)[0].how, SLOT_GENERAL);
 	ck_assert_int_eq(world_value(&w, 0, NULL), (int64_t)CLAUSES * TERMS);
 	close_world();
 	free(script);

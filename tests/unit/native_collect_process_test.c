@@ -248,7 +248,7 @@ START_TEST(threads_that_share_their_fs_are_told_apart)
 	ck_assert_ptr_eq(collect_area(w.plan, 0x10000000), mine);
 	ck_assert_uint_eq(mine->fs, 0x10000000);
 	collect_thread_ends(w.plan, 0x10000000);
-	ck_assert_uint_eq(mine->owner & 3, 0);
+	ck_assert_uint_eq(collect_part(mine)->owner & 3, 0);
 	close_world();
 }
 END_TEST

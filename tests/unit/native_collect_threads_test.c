@@ -343,7 +343,7 @@ static struct collect_row *only_row(void)
 	uint8_t *area;
 
 	collect_layout(&w.plan->geometry, w.program, &l);
-	area = w.board + l.areas;
+	area = w.board + l.parts;
 	return (struct collect_row *)(void *)(area + l.rows +
 					      sizeof(struct collect_rows) +
 					      4ULL * l.n_buckets);
@@ -355,7 +355,7 @@ static void *finish_row(void *ctx)
 	struct collect_row *row = ctx;
 
 	usleep(2000);
-	__atomic_store_n(&collect_cells(row)[1], 30, __ATOMIC_RELAXED);
+	__atomic_store_n(&collect_cells(row, 0)[1], 30, __ATOMIC_RELAXED);
 	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -372,9 +372,9 @@ START_TEST(who_is_in_the_middle_is_waited_for)
 	world_hit(&w, 0, 10);
 	row = only_row();
 	ck_assert_uint_eq(row->sequence, 2);
-	ck_assert_uint_eq(collect_cells(row)[1], 10);
+	ck_assert_uint_eq(collect_cells(row, 0)[1], 10);
 	row->sequence |= 1;
-	collect_cells(row)[0] = 2;
+	collect_cells(row, 0)[0] = 2;
 	ck_assert_int_eq(pthread_create(&thread, NULL, finish_row, row), 0);
 	ck_assert_int_eq(board_rows(w.b, 0, &rows, &n, &err), 0);
 	pthread_join(thread, NULL);

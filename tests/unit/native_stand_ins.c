@@ -44,7 +44,11 @@ struct collect_area *__wrap_collect_area(const struct collect_plan *plan,
 			unsigned k = __atomic_fetch_add(&stand_in_used, 1,
 							__ATOMIC_RELAXED);
 
-			w->area = (uint64_t)&stand_in_areas[k % STAND_IN_AREAS];
+			struct collect_area *a =
+			    &stand_in_areas[k % STAND_IN_AREAS];
+
+			a->part = (uint64_t)a + STAND_IN_PART;
+			w->area = (uint64_t)a;
 			return (void *)(uintptr_t)w->area;
 		}
 	}

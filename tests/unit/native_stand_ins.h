@@ -23,10 +23,13 @@ struct stand_in {
 extern struct collect_area stand_in_areas[STAND_IN_AREAS];
 
 /* Of the one probe that counts by itself. */
-enum { STAND_IN_SLOT = offsetof(struct collect_area, collector) };
+enum {
+	STAND_IN_SLOT = 64,
+	STAND_IN_PART = offsetof(struct collect_area, collector)
+};
 static inline struct collect_slot *stand_in_slot(struct collect_area *a)
 {
-	return (struct collect_slot *)(void *)a->collector;
+	return (struct collect_slot *)(void *)(a->collector + STAND_IN_SLOT);
 }
 
 #endif

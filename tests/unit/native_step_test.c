@@ -43,7 +43,8 @@ PROGRAM static uint64_t counted(void)
 
 	for (unsigned i = 0; i < STAND_IN_AREAS; i++) {
 		memcpy(&n,
-		       (const uint8_t *)&stand_in_areas[i] + STAND_IN_SLOT +
+		       (const uint8_t *)&stand_in_areas[i] + STAND_IN_PART +
+			   STAND_IN_SLOT +
 			   offsetof(struct collect_slot, counted),
 		       sizeof n);
 		sum += n;

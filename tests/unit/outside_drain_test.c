@@ -59,8 +59,9 @@ static struct drain *make_channel(void **base)
 	struct hark_err err;
 	struct drain *d = NULL;
 
-	ck_assert_int_eq(
-	    0, drain_open(memfd_create("channel", 0), &geometry, 1, &d, &err));
+	ck_assert_int_eq(0,
+			 drain_open(memfd_create("channel", MFD_ALLOW_SEALING),
+				    &geometry, 1, &d, &err));
 	*base = drain_base(d);
 	return d;
 }

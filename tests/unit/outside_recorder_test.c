@@ -78,9 +78,10 @@ static struct recorder_source *join(struct recorder *r, struct play *out)
 	struct recorder_source *s = NULL;
 	struct drain *d = NULL;
 
-	ck_assert_msg(drain_open(memfd_create("channel", MFD_CLOEXEC),
-				 recorder_geometry(r), 1, &d, &err) == 0,
-		      "%s", err.text);
+	ck_assert_msg(
+	    drain_open(memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+		       recorder_geometry(r), 1, &d, &err) == 0,
+	    "%s", err.text);
 	channel_fd = drain_descriptor(d);
 	ck_assert_int_ge(channel_fd, 0);
 	ck_assert_int_eq(0, recorder_meet(r, getpid(), d, &s, &err));

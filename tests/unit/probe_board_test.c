@@ -135,7 +135,7 @@ static const uint64_t odd[] = {0,	   1,	       7,	   8,
 /* Where hark and the threads keep lengths and offsets. */
 static uint64_t interesting(const struct collect_layout *l)
 {
-	uint64_t area = l->areas + number(2) * l->area_stride;
+	uint64_t area = l->parts + number(2) * l->part_stride;
 	uint64_t to[] = {0,
 			 l->generations,
 			 l->nobody,
@@ -151,8 +151,7 @@ static uint64_t interesting(const struct collect_layout *l)
 			     4ULL * l->n_buckets + number(8192),
 			 area + l->ring,
 			 area + l->ring_bytes + number(8192),
-			 area + l->work,
-			 l->areas};
+			 l->parts};
 
 	return to[number(sizeof to / sizeof *to)] + number(256);
 }
@@ -226,7 +225,7 @@ START_TEST(what_is_whole_is_not_called_damaged)
 	do_everything(nowhere);
 	ck_assert_ptr_null(strstr(world_reasons(&w), "written over"));
 	collect_layout(&w.plan->geometry, w.program, &l);
-	ring = (struct collect_ring *)(void *)(w.board + l.areas + l.ring);
+	ring = (struct collect_ring *)(void *)(w.board + l.parts + l.ring);
 	ring->head = 3;
 	do_everything(nowhere);
 	ck_assert_ptr_nonnull(strstr(world_reasons(&w), "written over"));
@@ -249,7 +248,7 @@ START_TEST(a_slot_whose_row_is_none_is_damage)
 	for (unsigned i = 0; i < 9; i++)
 		world_hit(&w, i % 3, 5);
 	collect_layout(&w.plan->geometry, w.program, &l);
-	slot = (struct collect_slot *)(void *)(w.board + l.areas + l.slots);
+	slot = (struct collect_slot *)(void *)(w.board + l.parts + l.slots);
 	ck_assert_uint_eq(slot[0].how, SLOT_COUNT);
 	ck_assert_uint_eq(slot[0].counted, 2);
 	good = slot[0].cell;

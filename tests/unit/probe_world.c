@@ -158,6 +158,10 @@ void world_open(struct world *w, const char *script,
 	ck_assert_int_eq(mprotect(w->board + w->board_size, GUARD, PROT_NONE),
 			 0);
 	w->plan->board = (uint64_t)(uintptr_t)w->board;
+	w->plan->own_len = collect_own_size(w->plan);
+	w->own = memory(w->plan->own_len, MAP_PRIVATE | MAP_NORESERVE);
+	ck_assert_int_eq(madvise(w->own, w->plan->own_len, MADV_WIPEONFORK), 0);
+	w->plan->own = (uint64_t)(uintptr_t)w->own;
 	collect_board_init(w->plan, w->board);
 	ck_assert_int_eq(board_open(w->plan, w->board, &w->b, &err), 0);
 	guard_reads(w->plan);
@@ -168,6 +172,7 @@ void world_close(struct world *w)
 	board_close(w->b);
 	munmap(w->board, w->board_size + GUARD);
 	munmap(w->table, sizeof *w->table);
+	munmap(w->own, w->plan->own_len);
 	munmap(w->plan, PLAN_SIZE);
 	script_free(w->script);
 }

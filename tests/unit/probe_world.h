@@ -20,6 +20,7 @@ struct world {
 	struct collect_plan *plan;
 	struct collect_table *table;
 	uint8_t *board;
+	uint8_t *own; /* areas */
 	uint64_t board_size;
 	struct collect_site *site; /* WORLD_SITES of them */
 	struct collect_arg *arg;   /* 10 of site 0 */

@@ -159,6 +159,7 @@ static void prepare_count(enum lack lack)
 	count.table.has_self = lack != LACKS_SELF;
 	who->fs = lack == LACKS_ENTRY ? COLLECT_NOBODY : self();
 	who->area = lack == LACKS_AREA ? 0 : (uint64_t)(uintptr_t)&count.area;
+	count.area.part = (uint64_t)(uintptr_t)&count.area;
 	count.area.busy = lack == IS_BUSY;
 	count.area.n_tokens = lack == HAS_TOKEN;
 	count.waiting = lack == IS_WAITED_FOR;
