@@ -1,10 +1,11 @@
 /* gdb/bundle.c - source files of a recording, where gdb can open them.
  *
  * B1  Paths of a recording are not trusted: only whole ones without "." and
- *     ".." are taken, each part is made or opened below the last, and no link
- *     is followed. */
+ *     "..", and without control characters, are taken; each part is made or
+ *     opened below the last, and no link is followed. */
 #include "gdb/bundle.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -26,8 +27,11 @@ static int failed(struct hark_err *err, const char *what)
 /* B1 */
 static bool is_plain(const char *path)
 {
-	if (path[0] != '/' || path[1] == '\0' || strchr(path, '\n') != NULL)
+	if (path[0] != '/' || path[1] == '\0')
 		return false;
+	for (const char *at = path; *at != '\0'; at++)
+		if (iscntrl((unsigned char)*at))
+			return false;
 	while (*path != '\0') {
 		size_t len = strcspn(path + 1, "/");
 

@@ -49,13 +49,13 @@ static const char *name_of(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* Lists of libraries have it so, if it has odd bytes in it. */
+/* Names go to gdb so, if they have odd bytes in them: gdb prints them. */
 static int is_plain_of(const char *plain, const char *path)
 {
 	struct doc d = {0};
 	int is_same;
 
-	if (strstr(plain, "\\x") == NULL)
+	if (strchr(plain, '\\') == NULL)
 		return 0;
 	doc_plain(&d, path);
 	is_same = d.n == strlen(plain) && memcmp(d.at, plain, d.n) == 0;
@@ -215,7 +215,7 @@ static void do_fstat(struct gdb *g, struct words *w)
 
 static void do_readlink(struct gdb *g, struct words *w)
 {
-	const char *program = gdb_program(g);
+	struct doc program = {0};
 	char path[4096];
 
 	if (words_hex_text(w, path, sizeof path) < 0) {
@@ -223,8 +223,10 @@ static void do_readlink(struct gdb *g, struct words *w)
 	} else if (!is_exe(g, path)) {
 		fail(g, FILE_ENOENT);
 	} else {
-		packet_text(&g->out, "F%zx;", strlen(program));
-		packet_binary(&g->out, program, strlen(program));
+		doc_plain(&program, gdb_program(g));
+		packet_text(&g->out, "F%zx;", program.n);
+		packet_binary(&g->out, program.at, program.n);
+		doc_free(&program);
 	}
 }
 

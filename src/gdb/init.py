@@ -42,6 +42,12 @@ def answer(words):
     return text
 
 
+def shown(text):
+    """Text of the recording, without characters that act on a terminal."""
+    return "".join(c if c.isprintable() else
+                   c.encode("unicode_escape").decode() for c in text)
+
+
 def moved_thread():
     """The tid of the thread that moves."""
     found = re.search(r"^\* \d+ tid (\d+),", monitor("threads"), re.M)
@@ -172,7 +178,7 @@ class LastWrite(Command):
         text = f"in {symbol}" if symbol and "No symbol" not in symbol else ""
         if line.symtab is not None:
             text += f" at {line.symtab.filename}:{line.line}"
-        return text.strip() or f"at {pc:#x}"
+        return shown(text.strip()) or f"at {pc:#x}"
 
 
 class ReverseFinish(Command):
@@ -209,7 +215,8 @@ class ReverseFinish(Command):
         code = frame.architecture().disassemble(int(found.group(2), 16))
         if not code[0]["asm"].startswith("call"):
             return False
-        print(f"Run back to call of #0  {frame.name() or hex(frame.pc())}")
+        name = frame.name() or hex(frame.pc())
+        print(f"Run back to call of #0  {shown(name)}")
         go(found.group(1))
         return True
 
@@ -233,7 +240,7 @@ class Checkpoint(Command):
                 place += f" at {line.symtab.filename}:{line.line}"
         except gdb.error:
             pass
-        checkpoints[number] = (answer("when"), place)
+        checkpoints[number] = (answer("when"), shown(place))
         print(f"Checkpoint {number} at {checkpoints[number][0]}{place}")
 
 
@@ -323,7 +330,7 @@ def use_sources():
         return
     with open(where + "/rules", encoding="utf-8",
               errors="surrogateescape") as f:
-        rules = set(f.read().splitlines())
+        rules = set(f.read().split("\n")) - {""}
     for path in sorted(rules, key=len, reverse=True):
         try:
             gdb.execute(f"set substitute-path {quoted(path)} "
@@ -337,22 +344,37 @@ def use_sources():
 printers = set()
 
 
+def is_plain(path):
+    """Is it a whole path without "." and "..", and without characters that
+    mean something in a command?"""
+    return path.startswith("/") and path.isprintable() and \
+        not {"", ".", ".."} & set(path.split("/")[1:])
+
+
+def printers_of(path):
+    """The script that is installed here for a file of that path, or None. A
+    path of the recording is not trusted: it must not lead out of the directory
+    of installed scripts."""
+    script = f"{gdb.parameter('data-directory')}/auto-load{path}-gdb.py"
+    return script if is_plain(path) and os.path.isfile(script) else None
+
+
 def load_printers(event):
     """Pretty-printers that are installed here, for a library of the
     recording."""
     path = event.new_objfile.filename or ""
     if path.startswith("target:"):
         path = path[len("target:"):]
-    script = f"{gdb.parameter('data-directory')}/auto-load{path}-gdb.py"
-    if path.startswith("/") and os.path.exists(script) and \
-            script not in printers and gdb.parameter("auto-load python-scripts"):
-        printers.add(script)
-        # libstdc++'s looks for its modules only if gdb itself loads it.
-        with open(script, encoding="utf-8", errors="replace") as f:
-            found = re.search(r"^pythondir = '(/[^']*)'", f.read(), re.M)
-        if found and found.group(1) not in sys.path:
-            sys.path.insert(0, found.group(1))
-        quietly("source " + script)
+    script = printers_of(path)
+    if script is None or script in printers:
+        return
+    printers.add(script)
+    # libstdc++'s looks for its modules only if gdb itself loads it.
+    with open(script, encoding="utf-8", errors="replace") as f:
+        found = re.search(r"^pythondir = '(/[^']*)'", f.read(), re.M)
+    if found and found.group(1) not in sys.path:
+        sys.path.insert(0, found.group(1))
+    quietly("source " + script)
 
 
 SETTINGS = (
@@ -361,7 +383,13 @@ SETTINGS = (
     "set may-call-functions off",
     "set sysroot target:",  # files are those of the recording
     "set remotetimeout 100000",  # a search may take its time
+    # Files of the recording, and those that they name, bring no scripts and no
+    # libraries to be run here, also where the user trusts all files of this
+    # machine (safe-path /).
     "set auto-load libthread-db off",
+    "set auto-load gdb-scripts off",
+    "set auto-load guile-scripts off",
+    "set auto-load python-scripts off",
     "set stack-cache off",  # reads more than is asked for, and marks it known
     "set code-cache off",
     "set breakpoint condition-evaluation target",
@@ -390,6 +418,7 @@ def define_hooks():
 
 
 def begin():
+    has_printers = gdb.parameter("auto-load python-scripts")
     for setting in SETTINGS:
         quietly(setting)
     Record("record")
@@ -408,7 +437,8 @@ def begin():
     DeleteCheckpoint("delete checkpoint")
     define_hooks()
     use_sources()
-    gdb.events.new_objfile.connect(load_printers)
+    if has_printers:
+        gdb.events.new_objfile.connect(load_printers)
     print(os.environ.get("HARK_BACK_TITLE", "hark"))
     # gdb says itself where it is; what it captures is how it gets its files.
     try:

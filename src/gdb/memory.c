@@ -118,6 +118,7 @@ void on_memory(struct gdb *g, struct words *w)
 void on_region(struct gdb *g, struct words *w)
 {
 	const struct hark_mapping *m, *all;
+	struct doc name = {0};
 	uint64_t address, start = 0, end = UINT64_MAX;
 	unsigned n;
 
@@ -134,7 +135,9 @@ void on_region(struct gdb *g, struct words *w)
 			    (unsigned long long)(m->end - m->start),
 			    m->prot & 1 ? "r" : "", m->prot & 2 ? "w" : "",
 			    m->prot & 4 ? "x" : "");
-		packet_hex(&g->out, m->path, strlen(m->path));
+		doc_plain(&name, m->path);
+		packet_hex(&g->out, name.at, name.n);
+		doc_free(&name);
 		packet_text(&g->out, ";");
 		return;
 	}

@@ -1,8 +1,11 @@
 /* gdb/proc.c - the files of /proc that a recording can tell.
  *
  * gdb reads them for `info proc`, and to know which memory belongs into a core
- * file. They say what is known of this moment, in the kernel's words. */
+ * file. They say what is known of this moment, in the kernel's words. gdb
+ * prints them as they are, so names are escaped here. */
 #include "gdb/gdb_priv.h"
+
+#include "base/fmt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +60,9 @@ static void put_range(struct doc *out, const struct hark_mapping *m,
 		 (unsigned long long)m->start, (unsigned long long)m->end,
 		 m->prot & 1 ? 'r' : '-', m->prot & 2 ? 'w' : '-',
 		 m->prot & 4 ? 'x' : '-', (unsigned long long)m->offset);
-	doc_text(out, "%26s%s\n", "", m->path);
+	doc_text(out, "%26s", "");
+	doc_plain(out, m->path);
+	doc_text(out, "\n");
 	if (!is_full)
 		return;
 	doc_text(out,
@@ -92,9 +97,15 @@ static void put_maps(struct gdb *g, struct doc *out, bool is_full)
 
 /* -- status, stat, cmdline -- */
 
-static const char *main_name(struct gdb *g)
+enum { COMM_MAX = 15 }; /* bytes of a name, as the kernel has it */
+
+static void put_name(struct gdb *g, struct doc *out)
 {
-	return gdb_thread_name(g, g->api->f_thread(g->t, 0)->number);
+	char name[COMM_MAX + 1];
+
+	fmt_text(name, sizeof name, "%s",
+		 gdb_thread_name(g, g->api->f_thread(g->t, 0)->number));
+	doc_plain(out, name);
 }
 
 static unsigned parent_pid(struct gdb *g)
@@ -113,22 +124,35 @@ static void put_status(struct gdb *g, struct doc *out)
 {
 	unsigned pid = g->process->pid;
 
+	doc_text(out, "Name:\t");
+	put_name(g, out);
 	doc_text(out,
-		 "Name:\t%.15s\nState:\tt (tracing stop)\nTgid:\t%u\nPid:\t%u\n"
+		 "\nState:\tt (tracing stop)\nTgid:\t%u\nPid:\t%u\n"
 		 "PPid:\t%u\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
 		 "Threads:\t%u\n",
-		 main_name(g), pid, pid, parent_pid(g),
-		 g->api->f_n_threads(g->t));
+		 pid, pid, parent_pid(g), g->api->f_n_threads(g->t));
 }
 
 static void put_stat(struct gdb *g, struct doc *out)
 {
 	unsigned pid = g->process->pid;
 
-	doc_text(out,
-		 "%u (%.15s) t %u %u %u 0 -1 0 0 0 0 0 0 0 0 0 20 0 %u 0 0\n",
-		 pid, main_name(g), parent_pid(g), pid, pid,
-		 g->api->f_n_threads(g->t));
+	doc_text(out, "%u (", pid);
+	put_name(g, out);
+	doc_text(out, ") t %u %u %u 0 -1 0 0 0 0 0 0 0 0 0 20 0 %u 0 0\n",
+		 parent_pid(g), pid, pid, g->api->f_n_threads(g->t));
+}
+
+static void put_comm(struct gdb *g, struct doc *out)
+{
+	put_name(g, out);
+	doc_text(out, "\n");
+}
+
+static void put_command(struct gdb *g, struct doc *out)
+{
+	doc_plain(out, g->process->command);
+	doc_add(out, "", 1);
 }
 
 /* -- By name -- */
@@ -168,12 +192,11 @@ int gdb_proc_file(struct gdb *g, const char *path, struct doc *out)
 	else if (strcmp(name, "stat") == 0)
 		put_stat(g, out);
 	else if (strcmp(name, "comm") == 0)
-		doc_text(out, "%.15s\n", main_name(g));
+		put_comm(g, out);
 	else if (strcmp(name, "auxv") == 0)
 		gdb_auxv(g, out);
 	else if (strcmp(name, "cmdline") == 0)
-		doc_add(out, g->process->command,
-			strlen(g->process->command) + 1);
+		put_command(g, out);
 	else
 		return -1;
 	return 0;

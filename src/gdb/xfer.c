@@ -10,7 +10,7 @@ static void put_features(struct gdb *g, struct doc *out)
 
 static void put_exec_file(struct gdb *g, struct doc *out)
 {
-	doc_text(out, "%s", gdb_program(g));
+	doc_plain(out, gdb_program(g));
 }
 
 static void put_siginfo(struct gdb *g, struct doc *out)

@@ -121,6 +121,8 @@ START_TEST(odd_paths_lead_nowhere)
 	add("source", "/", "");
 	add("source", "/a/", "");
 	add("source", "/a\\nb/c.c", "");
+	add("source", "/a\rb/c.c", "");
+	add("source", "/a\033b/c.c", "dir=/\033\n");
 	add("source", "/good.c", "dir=/..\n");
 	add("source", "/good.c/below.c", ""); /* that is a file */
 	add("source", "/good.c", "");	      /* twice */
