@@ -8,6 +8,7 @@
 #include "x86/decode.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,22 +39,83 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* -- Windows -- */
+
+/* The code that compares an access with all windows is within one piece of a
+ * block, and a piece has 255 bytes at most (engine/translate.c). A window takes
+ * up to 21 of them; saving a register and the flags around them, 80. */
+enum { WINDOWS_MOST = 6 };
+_Static_assert(WINDOWS_MOST < (int)OBSERVE_WINDOWS,
+	       "one more, until it is joined");
+/* The index of the shadow is a ring: two windows of this length are all of it.
+ */
+#define HALF_RING ((uint32_t)1 << 31)
+
+/* The window that takes in both, beginning where a does; UINT64_MAX: it would
+ * be longer than half the ring. */
+static uint64_t len_of_both(const struct observe_window *a,
+			    const struct observe_window *b)
+{
+	uint64_t end = (uint64_t)(uint32_t)(b->index - a->index) + b->len;
+
+	end = end > a->len ? end : a->len;
+	return end <= HALF_RING ? end : UINT64_MAX;
+}
+
+/* Joins those two whose window is shortest. false: none of them is near enough
+ * to another. */
+static bool join_nearest(struct observe *o)
+{
+	struct observe_window *to = NULL, *from = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < o->n_windows; i++)
+		for (unsigned k = 0; k < o->n_windows; k++) {
+			uint64_t len = i == k ? UINT64_MAX
+					      : len_of_both(&o->windows[i],
+							    &o->windows[k]);
+
+			if (len < least) {
+				least = len;
+				to = &o->windows[i];
+				from = &o->windows[k];
+			}
+		}
+	if (to == NULL)
+		return false;
+	to->len = (uint32_t)least;
+	to->on |= from->on;
+	*from = o->windows[--o->n_windows];
+	return true;
+}
+
+static void watch_everything(struct observe *o)
+{
+	uint32_t on = 0;
+
+	for (unsigned i = 0; i < o->n_windows; i++)
+		on |= o->windows[i].on;
+	for (unsigned i = 0; i < 2; i++)
+		o->windows[i] = (struct observe_window){
+		    .index = i * HALF_RING, .len = HALF_RING, .on = on};
+	o->n_windows = 2;
+}
+
+/* More than there may be are joined: what they have between them is looked at,
+ * too, and found not to be meant (meet_watches). */
 static void add_window(struct observe *o, uint64_t address, uint64_t len,
 		       unsigned on)
 {
-	struct observe_window *w = &o->windows[o->n_windows];
-
-	if (o->n_windows == OBSERVE_WINDOWS)
-		return;
-	*w = (struct observe_window){
+	o->windows[o->n_windows++] = (struct observe_window){
 	    .index = (uint32_t)(address + WIRE_SHADOW_SKEW),
-	    .len = len < 1u << 30 ? (uint32_t)len : 1u << 30,
+	    .len = len < HALF_RING ? (uint32_t)len : HALF_RING,
 	    .on = (on & HARK_ON_WRITE ? OBSERVE_STORES : 0u) |
 		  (on & HARK_ON_READ ? OBSERVE_LOADS : 0u)};
-	o->n_windows++;
+	if (len > HALF_RING ||
+	    (o->n_windows > WINDOWS_MOST && !join_nearest(o)))
+		watch_everything(o);
 }
 
-/* More than there are windows: the last one takes them all in. */
 static void add_watch(struct observe *o, uint64_t address, uint64_t len,
 		      unsigned on, uint64_t fs_base)
 {
