@@ -6,7 +6,9 @@
  *
  * A1  An emitted instruction that addresses memory does so through gs with a
  *     32-bit address (the shadow and its guards) or is the engine's own.
- * A2  rsp is a number: nothing pushes, pops, calls or returns through it. */
+ * A2  rsp is a number: nothing pushes, pops, calls or returns through it.
+ * A3  Nothing is executed that changes how the CPU treats hark's thread: its
+ *     protection keys, its shadow stack, its interrupts, its AC flag. */
 #include "engine/translate_priv.h"
 
 #include "engine/observe.h"
@@ -43,6 +45,63 @@ static void put_store_x87(struct work *w)
 			WIRE_SHADOW_SKEW);
 	put_moved_operand(w);
 }
+
+/* -- Instructions that are not executed ------------------------------------ */
+
+/* They have no memory, but what they change is the thread's, which is hark's.
+ * (What the program reads of it later, rdpkru say, is in the log.) */
+enum kept {
+	KEPT_NOT,
+	KEPT_SKIP,   /* nothing that is replayed depends on it */
+	KEPT_REFUSE, /* a recording has a STATE here, or is no recording */
+};
+
+/* clang-format off */
+static const struct {
+	uint8_t opcode, has_f3, modrm, mask, kept;
+} kept_rows[] = { /* all of the map 0f */
+    {0x01, 0, 0xef, 0xff, KEPT_SKIP},	/* wrpkru: hark's memory is gone */
+    {0x01, 0, 0xfa, 0xff, KEPT_SKIP},	/* monitorx: of an address of hark's */
+    {0x01, 0, 0xfb, 0xff, KEPT_SKIP},	/* mwaitx */
+    {0xae, 1, 0xf0, 0xf8, KEPT_SKIP},	/* umonitor */
+    {0x01, 1, 0xea, 0xff, KEPT_REFUSE}, /* saveprevssp */
+    {0x01, 1, 0xee, 0xff, KEPT_REFUSE}, /* clui */
+    {0x01, 1, 0xef, 0xff, KEPT_REFUSE}, /* stui */
+    {0xae, 1, 0xe8, 0xf8, KEPT_REFUSE}, /* incssp: hark's shadow stack */
+    {0xc7, 1, 0xf0, 0xf8, KEPT_REFUSE}, /* senduipi */
+};
+/* clang-format on */
+
+static enum kept kept_of(const struct x86_insn *x)
+{
+	enum { MAP_0F = X86_SPACE_LEGACY + 1 };
+	int has_f3 = (x->prefixes & X86_P_F3) != 0;
+
+	if (x->space != MAP_0F || x->is_mem || x->prefixes & X86_P_66)
+		return KEPT_NOT;
+	for (unsigned i = 0; i < sizeof kept_rows / sizeof kept_rows[0]; i++)
+		if (x->opcode == kept_rows[i].opcode &&
+		    has_f3 == kept_rows[i].has_f3 &&
+		    (x->modrm & kept_rows[i].mask) == kept_rows[i].modrm)
+			return (enum kept)kept_rows[i].kept;
+	return KEPT_NOT;
+}
+
+static void put_without_memory(struct work *w)
+{
+	switch (kept_of(&w->i->x)) {
+	case KEPT_SKIP:
+		break;
+	case KEPT_REFUSE:
+		put_leave(w, w->pc, EXIT_STATE);
+		break;
+	default:
+		put_copy(w);
+		break;
+	}
+}
+
+/* -- Operands -------------------------------------------------------------- */
 
 /* Only the address is formed: lea has a result, the others are hints. */
 static void put_address(struct work *w)
@@ -108,7 +167,7 @@ void put_alone(struct work *w)
 		if (x->is_mem)
 			put_address(w);
 		else
-			put_copy(w);
+			put_without_memory(w);
 		break;
 	case WAY_LOAD:
 	case WAY_SOME:

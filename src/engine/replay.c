@@ -28,6 +28,10 @@
 enum {
 	XSAVE_LEGACY = 512,
 	XSAVE_HEADER = 64,
+	/* Flags of the program that the CPU has while it is replayed: status,
+	 * direction and ID. */
+	FLAGS_LOADED = 0x200cd5,
+	FLAGS_FIXED = 0x202, /* reserved, and interrupts */
 };
 #define SLOT_LEN (SLOT_SIZE + MAP_LEN)
 
@@ -370,14 +374,25 @@ const uint8_t *replay_touched(const struct replay *r)
 	return r->map;
 }
 
-void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark)
+unsigned replay_spans(uint32_t index, uint64_t len, struct replay_span out[2])
 {
 	uint32_t at = index + OBSERVE_SKEW;
 	uint64_t room = WIRE_SHADOW_SIZE - at;
 
-	memset(r->map + at, mark, len < room ? len : room);
-	if (len > room)
-		memset(r->map, mark, len - room);
+	if (len > WIRE_SHADOW_SIZE)
+		len = WIRE_SHADOW_SIZE; /* all there is */
+	out[0] = (struct replay_span){at, len < room ? len : room};
+	out[1] = (struct replay_span){0, len - out[0].len};
+	return out[1].len > 0 ? 2 : 1;
+}
+
+void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark)
+{
+	struct replay_span spans[2];
+	unsigned n = replay_spans(index, len, spans);
+
+	for (unsigned i = 0; i < n; i++)
+		memset(r->map + spans[i].at, mark, spans[i].len);
 }
 
 void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
@@ -421,14 +436,11 @@ static void unmark(struct replay *r, uint64_t at, uint64_t end)
 
 void replay_forget(struct replay *r, uint32_t index, uint64_t len)
 {
-	uint32_t at = index + OBSERVE_SKEW;
-	uint64_t room = WIRE_SHADOW_SIZE - at;
+	struct replay_span spans[2];
+	unsigned n = replay_spans(index, len, spans);
 
-	if (r->map == NULL)
-		return;
-	unmark(r, at, len < room ? at + len : WIRE_SHADOW_SIZE);
-	if (len > room)
-		unmark(r, 0, len - room);
+	for (unsigned i = 0; r->map != NULL && i < n; i++)
+		unmark(r, spans[i].at, spans[i].at + spans[i].len);
 }
 
 void replay_begin(struct replay *r)
@@ -439,7 +451,7 @@ void replay_begin(struct replay *r)
 	v->map = r->observe.touches != 0 ? (uint64_t)r->map : v->host_fs;
 	running = r;
 	memcpy(v->gpr, r->state.gpr, sizeof v->gpr);
-	v->rflags = (r->state.rflags & 0x240cd5) | 0x202;
+	v->rflags = (r->state.rflags & FLAGS_LOADED) | FLAGS_FIXED;
 	v->pc = r->state.pc;
 	v->fs_base = r->state.fs_base;
 	v->gs_base = r->state.gs_base;
@@ -452,7 +464,7 @@ void replay_end(struct replay *r)
 	struct vcpu *v = r->v;
 
 	memcpy(r->state.gpr, v->gpr, sizeof v->gpr);
-	r->state.rflags = v->rflags;
+	r->state.rflags = v->rflags | replay_held_flags(r);
 	r->state.pc = v->pc;
 	r->state.fs_base = v->fs_base;
 	r->state.gs_base = v->gs_base;

@@ -59,7 +59,24 @@ struct replay {
 /* Registers into the vcpu, and back; faults end the run meanwhile. */
 void replay_begin(struct replay *r);
 void replay_end(struct replay *r);
-/* Of the map of what was touched. */
+/* Flags that are the program's, but are not given to the CPU. AC would make
+ * hark's own unaligned accesses fault. Where it made the program's fault the
+ * log has a STATE, so nothing of the replay depends on it, and no instruction
+ * that is replayed changes it. */
+static inline uint64_t replay_held_flags(const struct replay *r)
+{
+	enum { FLAG_AC = 1 << 18 };
+
+	return r->state.rflags & FLAG_AC;
+}
+/* Where len bytes of the shadow, from an index on, have their marks in the map:
+ * in one piece, or in two around its end. They lie in the map, whatever the
+ * recording says that len is. */
+struct replay_span {
+	uint64_t at, len;
+};
+unsigned replay_spans(uint32_t index, uint64_t len, struct replay_span out[2]);
+/* Marks all of that. */
 void replay_mark(struct replay *r, uint32_t index, uint64_t len, int mark);
 
 /* -- replay_pages.c -- */

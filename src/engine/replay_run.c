@@ -48,11 +48,15 @@ static int leave_indirect(struct replay *r)
 	return -1;
 }
 
+/* The register of a string instruction went from one address to another, in the
+ * direction of the flag. Addresses are the recording's: they may wrap around 0,
+ * and the distance may be anything (replay_mark bounds it). */
 static void touch(struct replay *r, uint64_t from, uint64_t to, unsigned size,
 		  uint32_t skew)
 {
-	uint64_t low = from < to ? from : to + size;
-	uint64_t len = from < to ? to - from : from - to;
+	int is_down = (r->v->rflags & X86_DF) != 0;
+	uint64_t low = is_down ? to + size : from;
+	uint64_t len = is_down ? from - to : to - from;
 
 	replay_mark(r, (uint32_t)(low + WIRE_SHADOW_SKEW) + skew, len, 0xff);
 }
@@ -102,7 +106,7 @@ static int string_meets_window(struct replay *r, const uint8_t *code,
 			const struct observe_window *o = &r->observe.windows[i];
 			uint32_t from = (uint32_t)(low[k] + WIRE_SHADOW_SKEW);
 
-			if (v->rflags & 0x400) /* downwards */
+			if (v->rflags & X86_DF)
 				from -= (uint32_t)len - 8;
 			if ((uint32_t)(o->index - from) < len ||
 			    (uint32_t)(from - o->index) < o->len)
@@ -227,7 +231,7 @@ static enum replay_stop stopped(struct replay *r, enum replay_stop why,
 	if (is_behind(r, why, pc)) {
 		if (why == REPLAY_CALL) {
 			v->gpr[X86_RCX] = pc;
-			v->gpr[X86_R11] = v->rflags;
+			v->gpr[X86_R11] = v->rflags | replay_held_flags(r);
 		}
 		v->pc = pc;
 	}
