@@ -155,6 +155,11 @@ static void split_bytes(struct record_stream *s, struct record_event *e,
 	e->order.ticks = ticks;
 }
 
+static int is_beyond_shadow(const struct record_event *e)
+{
+	return e->index + e->len > WIRE_SHADOW_SIZE + RECORD_SHADOW_TAIL;
+}
+
 static const char *read_bytes(struct record_stream *s, struct cursor *c,
 			      struct record_event *e)
 {
@@ -163,8 +168,7 @@ static const char *read_bytes(struct record_stream *s, struct cursor *c,
 	uint64_t ticks = seen ? take_varint(c) : 0;
 
 	take_bytes(c, e);
-	if (wrong == NULL &&
-	    e->index + e->len > WIRE_SHADOW_SIZE + RECORD_SHADOW_TAIL)
+	if (wrong == NULL && is_beyond_shadow(e))
 		return "its bytes are beyond the shadow";
 	if (wrong == NULL && e->info > WIRE_BYTES_KEPT)
 		return "its kind is not known";
@@ -467,8 +471,10 @@ static int refuse(struct record_stream *s, const char *name, const char *wrong,
 		       (unsigned long long)s->number, name, wrong);
 }
 
-/* The second event of a record. */
-static int give_held(struct record_stream *s, struct record_event *e)
+/* The second event of a record. Its bytes may have been read from the file once
+ * more (record_stream_resume), so what was checked of them is checked again. */
+static int give_held(struct record_stream *s, struct record_event *e,
+		     struct hark_err *err)
 {
 	struct cursor c = {.end = s->at};
 
@@ -479,6 +485,9 @@ static int give_held(struct record_stream *s, struct record_event *e)
 	if (s->held == WIRE_REC_BYTES) {
 		c.at = s->at - s->held_len - sizeof(uint32_t);
 		take_bytes(&c, e);
+		if (is_beyond_shadow(e))
+			return refuse(s, "BYTES",
+				      "its bytes are beyond the shadow", err);
 	} else {
 		give_order(s, e);
 	}
@@ -495,7 +504,7 @@ int record_stream_next(struct record_stream *s, struct record_event *out,
 	if (s->broken)
 		return refuse(s, "?", "it follows a damaged one", err);
 	if (s->held != 0)
-		return give_held(s, out);
+		return give_held(s, out, err);
 	if (s->at == s->end)
 		return 0;
 	if ((size_t)(s->end - s->at) < sizeof head)

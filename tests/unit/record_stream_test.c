@@ -632,6 +632,36 @@ START_TEST(a_stream_goes_on_from_any_event)
 }
 END_TEST
 
+/* Between two reads of a file it may have been changed. */
+START_TEST(bytes_that_are_read_again_are_checked_again)
+{
+	static const uint8_t many[RECORD_SHADOW_TAIL + 100];
+	struct record_event key = {.type = WIRE_REC_KEY,
+				   .xstate = xstate,
+				   .xstate_len = sizeof xstate};
+	struct record_event bytes = {
+	    .type = WIRE_REC_BYTES, .bytes = many, .len = sizeof many};
+	const uint32_t last = UINT32_MAX;
+	struct record_encoder to = {0};
+	struct record_stream s, t;
+	struct record_event e;
+	struct hark_err err = {0};
+
+	record_encode(&to, &key);
+	record_encode_seen(&to, &bytes, 1);
+	record_stream_init(&s, RECORD_OF_THREAD);
+	record_stream_feed(&s, to.at, to.n);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(record_stream_next(&s, &e, &err), 1);
+	ck_assert_int_eq(e.type, WIRE_REC_ORDER);
+	memcpy(to.at + to.n - sizeof many - sizeof last, &last, sizeof last);
+	record_stream_resume(&t, &s, to.at, to.n, to.n);
+	ck_assert_int_eq(record_stream_next(&t, &e, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "beyond the shadow"));
+	record_encoder_fini(&to);
+}
+END_TEST
+
 START_TEST(locked_records_that_cannot_be_are_refused)
 {
 	struct record_event key = {.type = WIRE_REC_KEY,
@@ -695,6 +725,7 @@ Suite *record_stream_suite(void)
 	tcase_add_test(tc, mutated_streams_do_no_harm);
 	tcase_add_test(tc, one_record_may_be_two_events);
 	tcase_add_test(tc, a_stream_goes_on_from_any_event);
+	tcase_add_test(tc, bytes_that_are_read_again_are_checked_again);
 	tcase_add_test(tc, locked_records_that_cannot_be_are_refused);
 	tcase_add_test(tc, mutated_pairs_do_no_harm);
 	suite_add_tcase(suite, tc);
