@@ -3,8 +3,9 @@
  * D1  What is found is used only if it proves to belong: same build-id, or
  *     the check sum that the debug link asks for.
  * D2  A name from a file is never more than a name: of a debug link only the
- *     last component counts, and all paths are opened for reading only, if
- *     they are regular files.
+ *     last component counts, and it is opened for reading only, as the process
+ *     could that has the file (reach.h). Directories of debug files are
+ *     hark's own choice, and so is what files from there name.
  * D3  The network is asked only when DEBUGINFOD_URLS is set. */
 #include "image/cursor_priv.h"
 #include "image/image_priv.h"
@@ -20,13 +21,19 @@
 #define SYSTEM_DIR  "/usr/lib/debug"
 #define CRC_LEN_MAX ((uint64_t)4 << 30) /* some seconds */
 
-/* Opens path if it is an ELF file that accept says belongs here. */
-static struct elf *try_path(struct image *im, const char *path, int fd,
+/* Opens path if it is an ELF file that accept says belongs here; it was named
+ * by something of that reach. */
+static struct elf *try_path(struct image *im, const struct reach *reach,
+			    const char *path, int fd,
 			    bool (*accept)(struct elf *, const void *),
 			    const void *ctx)
 {
-	struct elf_origin o = {
-	    .path = path, .fd = fd, .mem = -1, .pool = &im->pool};
+	struct elf_origin o = {.path = path,
+			       .fd = fd,
+			       .mem = -1,
+			       .pool = &im->pool,
+			       .reach = reach,
+			       .opens = reach};
 	struct elf *e = NULL;
 
 	if (elf_open(&o, &e, NULL) < 0)
@@ -88,7 +95,7 @@ static struct elf *by_id_in(struct image *im, const char *dir, const void *ctx)
 		     hex + 2);
 	if (n < 0 || (size_t)n >= sizeof path)
 		return NULL;
-	return try_path(im, path, -1, has_id, id);
+	return try_path(im, NULL, path, -1, has_id, id);
 }
 
 static struct elf *by_id(struct image *im, const struct id *id)
@@ -162,7 +169,8 @@ static bool is_linked(struct elf *e, const void *ctx)
 }
 
 static struct elf *try_link(struct image *im, const struct link *l,
-			    const char *before, const char *after)
+			    const struct reach *reach, const char *before,
+			    const char *after)
 {
 	char path[PATH_MAX * 2];
 	int n = snprintf(path, sizeof path, "%s%s%s/%s", before, l->dir, after,
@@ -170,7 +178,20 @@ static struct elf *try_link(struct image *im, const struct link *l,
 
 	if (n < 0 || n >= PATH_MAX)
 		return NULL;
-	return try_path(im, path, -1, is_linked, l);
+	return try_path(im, reach, path, -1, is_linked, l);
+}
+
+/* The kernel's paths do not, but those of a recording may. */
+static bool climbs(const char *dir)
+{
+	const char *at = dir;
+
+	while ((at = strstr(at, "/..")) != NULL) {
+		at += 3;
+		if (*at == '/' || *at == '\0')
+			return true;
+	}
+	return false;
 }
 
 static struct elf *by_link_in(struct image *im, const char *dir,
@@ -181,14 +202,14 @@ static struct elf *by_link_in(struct image *im, const char *dir,
 	char path[PATH_MAX];
 	int n;
 
-	if (l->dir[0] == '/')
-		found = try_link(im, l, dir, "");
+	if (l->dir[0] == '/' && !climbs(l->dir))
+		found = try_link(im, l, NULL, dir, "");
 	if (found != NULL)
 		return found;
 	n = snprintf(path, sizeof path, "%s/%s", dir, l->name);
 	return n < 0 || (size_t)n >= sizeof path
 		   ? NULL
-		   : try_path(im, path, -1, is_linked, l);
+		   : try_path(im, NULL, path, -1, is_linked, l);
 }
 
 static struct elf *by_link(struct image *im, struct elf *e, const char *path)
@@ -198,9 +219,9 @@ static struct elf *by_link(struct image *im, struct elf *e, const char *path)
 
 	if (!read_link(e, path, &l))
 		return NULL;
-	found = try_link(im, &l, "", "");
+	found = try_link(im, &l, e->opens, "", "");
 	if (found == NULL)
-		found = try_link(im, &l, "", "/.debug");
+		found = try_link(im, &l, e->opens, "", "/.debug");
 	if (found == NULL)
 		found = each_dir(im, by_link_in, &l);
 	return found;
@@ -227,8 +248,8 @@ static struct elf *by_network(struct image *im, const struct id *id,
 		return NULL;
 	fd = network_find(im->network, id->at, id->len, name, &path);
 	if (fd >= 0) {
-		found = try_path(im, path != NULL ? path : "debuginfod", fd,
-				 is_whole, id);
+		found = try_path(im, NULL, path != NULL ? path : "debuginfod",
+				 fd, is_whole, id);
 		if (found == NULL)
 			network_refuse(im->network, name, path);
 	}
@@ -266,12 +287,12 @@ struct elf *debug_find_shared(struct image *im, struct elf *e)
 		return NULL;
 	slash = strrchr(elf_name(e), '/');
 	if (name[0] == '/')
-		found = try_path(im, name, -1, has_id, &id);
+		found = try_path(im, e->opens, name, -1, has_id, &id);
 	else if (slash != NULL) {
 		n = snprintf(path, sizeof path, "%.*s/%s",
 			     (int)(slash - elf_name(e)), elf_name(e), name);
 		if (n > 0 && (size_t)n < sizeof path)
-			found = try_path(im, path, -1, has_id, &id);
+			found = try_path(im, e->opens, path, -1, has_id, &id);
 	}
 	if (found == NULL)
 		found = by_id(im, &id);

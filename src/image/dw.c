@@ -524,6 +524,8 @@ static struct elf *open_dwo(struct dw_unit *u, const char *path)
 			       .fd = -1,
 			       .mem = -1,
 			       .pool = &u->d->file->image->pool,
+			       .reach = u->d->elf->opens,
+			       .opens = u->d->elf->opens,
 			       .relocatable = true};
 	struct elf *e = NULL;
 

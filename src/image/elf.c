@@ -192,7 +192,8 @@ static int open_input(struct elf *e, const struct elf_origin *o,
 		      struct hark_err *err)
 {
 	if (o->path != NULL)
-		return input_open(&e->in, o->pool, o->path, o->fd, err);
+		return input_open(&e->in, o->pool, o->reach, o->path, o->fd,
+				  err);
 	if (o->mem >= 0)
 		return input_of_process(&e->in, o->mem, o->base, err);
 	input_of_memory(&e->in, o->bytes, o->len);
@@ -212,6 +213,7 @@ int elf_open(const struct elf_origin *o, struct elf **out, struct hark_err *err)
 		return err_set(err, HARK_ENOMEM, 0, "no memory");
 	}
 	e->in.fd = -1;
+	e->opens = o->opens;
 	if (open_input(e, o, err) < 0)
 		goto out;
 	budget_init(&e->budget, BUDGET_FIXED + BUDGET_TIMES * e->in.src.len);

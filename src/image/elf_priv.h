@@ -29,6 +29,7 @@ struct elf_section {
 struct elf {
 	struct budget budget; /* all memory of this file comes from it */
 	struct input in;
+	const struct reach *opens; /* borrowed: what the file names, with it */
 	Elf64_Ehdr eh;
 	Elf64_Phdr *ph; /* owned */
 	size_t n_ph;
@@ -43,14 +44,16 @@ struct elf {
 
 /* What elf_open is given. Exactly one of path, bytes, mem >= 0 matters. */
 struct elf_origin {
-	const char *path;	 /* borrowed */
-	int fd;			 /* of path if it is open already, or -1 */
-	const void *bytes;	 /* borrowed for the life of the file */
-	size_t len;		 /* of bytes */
-	int mem;		 /* of /proc/PID/mem, or -1 */
-	uint64_t base;		 /* of the ELF header in mem */
-	struct input_pool *pool; /* borrowed */
-	bool relocatable;	 /* ET_REL will do (a .dwo file) */
+	const char *path;	   /* borrowed */
+	int fd;			   /* of path if it is open already, or -1 */
+	const void *bytes;	   /* borrowed for the life of the file */
+	size_t len;		   /* of bytes */
+	int mem;		   /* of /proc/PID/mem, or -1 */
+	uint64_t base;		   /* of the ELF header in mem */
+	struct input_pool *pool;   /* borrowed */
+	const struct reach *reach; /* borrowed: path is opened with it */
+	const struct reach *opens; /* borrowed: so is what the file names */
+	bool relocatable;	   /* ET_REL will do (a .dwo file) */
 };
 
 /* Descriptors in the origin are taken over, also on failure. */

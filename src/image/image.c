@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 int image_new(struct image **out, struct hark_err *err)
@@ -61,6 +62,13 @@ void image_free(struct image *im)
 		im->files = f->next;
 		file_free(f);
 	}
+	while (im->reaches != NULL) {
+		struct image_reach *r = im->reaches;
+
+		im->reaches = r->next;
+		reach_free(r->reach);
+		free(r);
+	}
 	keep_free(im->keep);
 	network_free(im->network);
 	free(im->debug_path);
@@ -76,6 +84,67 @@ void image_use_cache(struct image *im)
 const char *image_trouble(const struct image *im)
 {
 	return network_trouble(im->network);
+}
+
+/* -- What processes reach -- */
+
+/* Takes r over: the same that is there already, or r; NULL: no memory. */
+static const struct reach *keep_reach(struct image *im, struct reach *r)
+{
+	struct image_reach *at = im->reaches;
+
+	while (r != NULL && at != NULL && !reach_is_same(at->reach, r))
+		at = at->next;
+	if (r != NULL && at == NULL) {
+		at = calloc(1, sizeof *at);
+		if (at != NULL) {
+			*at = (struct image_reach){im->reaches, r};
+			im->reaches = at;
+			return r;
+		}
+	}
+	reach_free(r);
+	return at != NULL ? at->reach : NULL;
+}
+
+static struct image_process *find_process(struct image *im, int pid)
+{
+	for (unsigned i = 0; i < IMAGE_PROCESSES; i++)
+		if (im->processes[i].pid == pid)
+			return &im->processes[i];
+	return NULL;
+}
+
+/* A process that has ended since, or whose number is another's now, could open
+ * what it could when it was last looked at. One that was never looked at had
+ * hark's own rights, if hark is not root: no other can be recorded. */
+int image_reach(struct image *im, int pid, const struct reach **out,
+		struct hark_err *err)
+{
+	struct image_process *p = find_process(im, pid);
+	const struct reach *kept = NULL;
+	struct reach *r = NULL;
+	uint64_t began = 0;
+
+	if (reach_new(pid, &r, &began, NULL) < 0 ||
+	    (p != NULL && p->began != began)) {
+		reach_free(r);
+		if (p != NULL || geteuid() != 0) {
+			*out = p != NULL ? p->reach : NULL;
+			return 0;
+		}
+		r = reach_nothing();
+		began = 0;
+	}
+	kept = keep_reach(im, r);
+	if (kept == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "no memory");
+	if (p == NULL && began != 0)
+		p = &im->processes[im->next_process++ % IMAGE_PROCESSES];
+	if (p != NULL)
+		*p = (struct image_process){pid, began, kept};
+	*out = kept;
+	return 0;
 }
 
 /* -- Opening -- */
@@ -150,6 +219,19 @@ int image_open(struct image *im, const char *path, struct image_file **out,
 {
 	struct elf_origin o = {
 	    .path = path, .fd = -1, .mem = -1, .pool = &im->pool};
+
+	return image_add(im, &o, NULL, out, err);
+}
+
+int image_open_mapped(struct image *im, const char *path, int fd,
+		      const struct reach *opens, struct image_file **out,
+		      struct hark_err *err)
+{
+	struct elf_origin o = {.path = path,
+			       .fd = fd,
+			       .mem = -1,
+			       .pool = &im->pool,
+			       .opens = opens};
 
 	return image_add(im, &o, NULL, out, err);
 }
@@ -342,6 +424,23 @@ const char *image_file_debug(struct image_file *f)
 	if (e == NULL)
 		return NULL;
 	return e == f->elf ? f->name : elf_name(e);
+}
+
+const struct reach *image_file_opens(struct image_file *f)
+{
+	struct elf *e = image_file_dwarf(f);
+
+	return e != NULL ? e->opens : f->elf->opens;
+}
+
+int image_file_debug_fd(struct image_file *f, struct hark_err *err)
+{
+	struct elf *e = image_file_dwarf(f);
+
+	if (e == NULL || e == f->elf)
+		return err_set(err, HARK_ENOENT, 0,
+			       "%s: no separate debug information", f->name);
+	return input_descriptor(&e->in, err);
 }
 
 int image_file_give_debug(struct image_file *f, const void *bytes, size_t len,

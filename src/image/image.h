@@ -29,6 +29,7 @@
 
 struct image;
 struct image_file;
+struct reach;
 
 int image_new(struct image **out, struct hark_err *err);
 void image_free(struct image *im);
@@ -41,6 +42,16 @@ void image_use_cache(struct image *im);
 
 int image_open(struct image *im, const char *path, struct image_file **out,
 	       struct hark_err *err);
+/* What a process can open, for the names in its files; NULL is hark itself. If
+ * the process is gone: what it could when this was last asked. It lives until
+ * image_free. */
+int image_reach(struct image *im, int pid, const struct reach **out,
+		struct hark_err *err);
+/* A file that a process has mapped: fd is taken over, also on failure, and
+ * stays open. Files that it names are opened as the process could. */
+int image_open_mapped(struct image *im, const char *path, int fd,
+		      const struct reach *opens, struct image_file **out,
+		      struct hark_err *err);
 /* A file whose bytes are at hand, and must stay until image_free. name is
  * what messages call it, and where a debug link starts from. */
 int image_open_memory(struct image *im, const char *name, const void *bytes,
@@ -56,6 +67,11 @@ const uint8_t *image_file_id(const struct image_file *f, size_t *len);
 /* Where its debug information was found: its own path, that of a separate
  * file, or NULL if there is none. This looks for it. */
 const char *image_file_debug(struct image_file *f);
+/* The very file that was found, if it is a separate one: a descriptor for the
+ * caller to close, or -1. */
+int image_file_debug_fd(struct image_file *f, struct hark_err *err);
+/* What sources that its debug information names are opened with. */
+const struct reach *image_file_opens(struct image_file *f);
 /* Debug information that came with it, which must stay until image_free: used
  * instead of what could be found elsewhere, if its build-id is the same. */
 int image_file_give_debug(struct image_file *f, const void *bytes, size_t len,

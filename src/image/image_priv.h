@@ -11,12 +11,29 @@ struct dw;
 struct keep;
 struct network;
 
+/* A process, and what it could open when that was last asked. */
+enum { IMAGE_PROCESSES = 256 };
+struct image_process {
+	int pid; /* 0: none */
+	uint64_t began;
+	const struct reach *reach; /* borrowed */
+};
+
 struct image {
 	struct input_pool pool;
 	struct image_file *files; /* owned, a chain */
 	char *debug_path;	  /* owned: directories with colons between */
 	struct keep *keep;	  /* owned; NULL: nothing is kept on disk */
-	struct network *network;  /* owned */
+	struct image_reach *reaches; /* owned, a chain: each once */
+	struct image_process processes[IMAGE_PROCESSES];
+	unsigned next_process;	 /* whose turn it is to be forgotten */
+	struct network *network; /* owned */
+};
+
+/* Many processes have the same one. */
+struct image_reach {
+	struct image_reach *next; /* owned */
+	struct reach *reach;	  /* owned */
 };
 
 struct image_file {

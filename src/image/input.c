@@ -31,38 +31,6 @@ static int pread_all(int fd, uint64_t offset, void *out, size_t len)
 	return 0;
 }
 
-static enum hark_code code_of(int sys)
-{
-	switch (sys) {
-	case ENOENT:
-	case ENOTDIR:
-		return HARK_ENOENT;
-	case EACCES:
-	case EPERM:
-		return HARK_EDENIED;
-	case ENOMEM:
-		return HARK_ENOMEM;
-	default:
-		return HARK_EIO;
-	}
-}
-
-int input_open_regular(const char *path, struct hark_err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0)
-		return err_set(err, code_of(errno), errno, "%s: %s", path,
-			       strerror(errno));
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return err_set(err, HARK_EINPUT, 0, "%s: not a regular file",
-			       path);
-	}
-	return fd;
-}
-
 /* -- Files -- */
 
 static int64_t mtime_of(const struct stat *st)
@@ -85,7 +53,7 @@ static void pool_enter(struct input *in)
 
 static int reopen(struct input *in, struct hark_err *err)
 {
-	int fd = input_open_regular(in->path, err);
+	int fd = reach_open(in->reach, in->path, err);
 	struct stat st;
 
 	if (fd < 0)
@@ -117,8 +85,9 @@ static int read_file(void *ctx, uint64_t offset, void *out, size_t len,
 	return 0;
 }
 
-int input_open(struct input *in, struct input_pool *pool, const char *path,
-	       int fd, struct hark_err *err)
+int input_open(struct input *in, struct input_pool *pool,
+	       const struct reach *reach, const char *path, int fd,
+	       struct hark_err *err)
 {
 	bool pinned = fd >= 0;
 	struct stat st;
@@ -126,7 +95,7 @@ int input_open(struct input *in, struct input_pool *pool, const char *path,
 	int rc = -1;
 
 	if (fd < 0)
-		fd = input_open_regular(path, err);
+		fd = reach_open(reach, path, err);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -147,6 +116,7 @@ int input_open(struct input *in, struct input_pool *pool, const char *path,
 	    (struct input){.src = {read_file, in, NULL, (uint64_t)st.st_size},
 			   .path = copy,
 			   .pool = pinned ? NULL : pool,
+			   .reach = reach,
 			   .fd = fd,
 			   .dev = st.st_dev,
 			   .ino = st.st_ino,
@@ -172,6 +142,20 @@ void input_close(struct input *in)
 			in->pool->open[i] = NULL;
 	free(in->path);
 	in->path = NULL;
+}
+
+int input_descriptor(struct input *in, struct hark_err *err)
+{
+	int fd;
+
+	if (in->path == NULL)
+		return err_set(err, HARK_ENOENT, 0, "it is not a file");
+	if (in->fd < 0 && reopen(in, err) < 0)
+		return -1;
+	fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 0);
+	return fd >= 0 ? fd
+		       : err_set(err, HARK_EIO, errno, "%s: %s", in->path,
+				 strerror(errno));
 }
 
 /* -- Memory -- */

@@ -237,8 +237,9 @@ static enum module_kind kind_of(struct elf *e, bool main)
 
 struct process {
 	struct list *m;
-	const struct list *old;	 /* what was known before, or NULL */
-	const struct maps *maps; /* all of them */
+	const struct list *old;	   /* what was known before, or NULL */
+	const struct maps *maps;   /* all of them */
+	const struct reach *opens; /* what its files name, with it */
 	int pid;
 	struct stat exe; /* st_ino 0: not known */
 };
@@ -255,7 +256,7 @@ static bool is_mapped_file(const struct map *map, const struct stat *st)
 /* A descriptor of path if that is the file of the mapping, or -1. */
 static int open_same(const char *path, const struct map *map)
 {
-	int fd = input_open_regular(path, NULL);
+	int fd = reach_open(NULL, path, NULL);
 	struct stat st;
 
 	if (fd >= 0 && (fstat(fd, &st) < 0 || !is_mapped_file(map, &st))) {
@@ -313,7 +314,7 @@ static bool find_header(const struct process *p, const struct map *map,
 static int open_memory(const struct process *p, const struct map *map,
 		       struct image_file **out, struct hark_err *err)
 {
-	struct elf_origin o = {.fd = -1};
+	struct elf_origin o = {.fd = -1, .opens = p->opens};
 	char path[64];
 
 	if (!find_header(p, map, &o.base))
@@ -331,8 +332,11 @@ static int open_mapped(const struct process *p, const struct map *map,
 		       bool *deleted, struct image_file **out,
 		       struct hark_err *err)
 {
-	struct elf_origin o = {
-	    .path = map->path, .fd = -1, .mem = -1, .pool = &p->m->im->pool};
+	struct elf_origin o = {.path = map->path,
+			       .fd = -1,
+			       .mem = -1,
+			       .pool = &p->m->im->pool,
+			       .opens = p->opens};
 	int fd = open_same(map->path, map);
 
 	if (fd >= 0) { /* the path will do, also later */
@@ -594,7 +598,9 @@ static int read_process(struct image *im, int pid, const struct list *old,
 	if (rc == 0 && old != NULL && is_same_list(m, old)) {
 		*out = NULL;
 	} else if (rc == 0) {
-		rc = list_modules(&p, err);
+		rc = image_reach(im, pid, &p.opens, err);
+		if (rc == 0)
+			rc = list_modules(&p, err);
 		if (rc == 0) {
 			vec_free(&all, &m->budget.heap);
 			*out = m;

@@ -95,8 +95,7 @@ static int open_below(const char *dir, size_t dir_len, const char *path,
 		rest += strspn(rest, "/");
 		n = snprintf(found, PATH_MAX, "%.*s/%s", (int)dir_len, dir,
 			     rest);
-		fd = n > 0 && n < PATH_MAX ? input_open_regular(found, NULL)
-					   : -1;
+		fd = n > 0 && n < PATH_MAX ? reach_open(NULL, found, NULL) : -1;
 		if (fd >= 0)
 			return fd;
 		rest = strchr(rest, '/');
@@ -107,7 +106,7 @@ static int open_below(const char *dir, size_t dir_len, const char *path,
 static int open_source(const struct sources *s, const char *path, char *found,
 		       struct hark_err *err)
 {
-	int fd = input_open_regular(path, err);
+	int fd = reach_open(NULL, path, err);
 	const char *dir = s->search != NULL ? s->search : "";
 
 	snprintf(found, PATH_MAX, "%s", path);

@@ -2,14 +2,15 @@
  *
  * Debug information names the files that a program was made of. Those that are
  * there go into the recording when it ends, each once, by the path that a
- * debugger will look for. There are limits, for a program may be made of a
- * whole world: what is left out is told in a note. */
+ * debugger will look for. A program may name any file, so each is opened as the
+ * process could that has the program. There are limits, for a program may be
+ * made of a whole world: what is left out is told in a note. */
 #include "outside/recorder_priv.h"
 
 #include "image/image.h"
 #include "image/lines.h"
+#include "image/reach.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,8 @@ void recorder_note_debug(struct recorder *r, struct image_file *f)
 
 struct bundle {
 	struct recorder *r;
-	uint64_t *seen; /* owned: hashes of paths; 0: free */
+	const struct reach *opens; /* borrowed: with which files are opened */
+	uint64_t *seen;		   /* owned: hashes of paths; 0: free */
 	uint32_t n_seen, n, left_out;
 	uint64_t bytes;
 };
@@ -113,10 +115,10 @@ static int see_file(void *ctx, const char *path, const char *dir)
 
 	if (!plain_path(path, plain) || !is_new(b, plain))
 		return 0;
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = reach_open(b->opens, path, NULL);
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
 		if (b->n >= FILES_MAX || st.st_size > FILE_MAX ||
 		    b->bytes + (uint64_t)st.st_size > BYTES_MAX) {
 			b->left_out++;
@@ -137,8 +139,10 @@ void recorder_put_sources(struct recorder *r)
 	struct bundle b = {.r = r, .seen = calloc(SEEN_MAX, sizeof *b.seen)};
 	char text[128];
 
-	for (uint32_t i = 0; b.seen != NULL && i < r->n_bundled; i++)
+	for (uint32_t i = 0; b.seen != NULL && i < r->n_bundled; i++) {
+		b.opens = image_file_opens(r->bundled[i]);
 		lines_files(r->bundled[i], see_file, &b, NULL);
+	}
 	free(b.seen);
 	if (b.left_out == 0)
 		return;

@@ -12,6 +12,7 @@
 #include "outside/recorder_priv.h"
 
 #include "image/image.h"
+#include "image/reach.h"
 #include "outside/proc.h"
 
 #include <errno.h>
@@ -102,13 +103,6 @@ static int is_same(int fd, uint64_t dev, uint64_t ino, struct stat *st)
 	       st->st_ino == ino && st->st_dev == dev;
 }
 
-/* What may be opened without harm: a device or a pipe does nothing until it
- * is found out. */
-static int open_path(const char *path)
-{
-	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 /* Where the process sees it; where hark does; and, if hark may, the mapping
  * itself. */
 static int open_mapped(uint32_t pid, const struct wire_rec_map *m,
@@ -128,7 +122,7 @@ static int open_mapped(uint32_t pid, const struct wire_rec_map *m,
 				 "/proc/%u/map_files/%lx-%lx", pid,
 				 (unsigned long)m->start,
 				 (unsigned long)m->end);
-		fd = open_path(name);
+		fd = reach_open(NULL, name, NULL);
 		if (fd >= 0 && is_same(fd, m->dev, m->ino, st))
 			return fd;
 		if (fd >= 0)
@@ -216,8 +210,25 @@ static void put_file(struct recorder *r, uint32_t number, int fd, uint64_t size)
 	press_source_leave(r->press, from);
 }
 
-/* Debug information is looked for beside the file: so by its path, then. */
-static struct image_file *open_image(struct recorder *r, int fd,
+/* Debug information is looked for beside the file: so by its path, then, and as
+ * the process could. */
+static struct image_file *open_bundled(struct recorder *r, uint32_t pid, int fd,
+				       const char *path)
+{
+	const struct reach *opens;
+	struct image_file *f = NULL;
+	int own;
+
+	if (image_reach(r->image, (int)pid, &opens, NULL) < 0)
+		return NULL;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return own >= 0 && image_open_mapped(r->image, path, own, opens, &f,
+					     NULL) == 0
+		   ? f
+		   : NULL;
+}
+
+static struct image_file *open_image(struct recorder *r, uint32_t pid, int fd,
 				     const char *path)
 {
 	struct image_file *f = NULL;
@@ -225,11 +236,10 @@ static struct image_file *open_image(struct recorder *r, int fd,
 
 	if (r->image == NULL && image_new(&r->image, NULL) < 0)
 		return NULL;
+	if (r->plan.bundle_debug)
+		return open_bundled(r, pid, fd, path);
 	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-	return image_open(r->image, r->plan.bundle_debug ? path : name, &f,
-			  NULL) == 0
-		   ? f
-		   : NULL;
+	return image_open(r->image, name, &f, NULL) == 0 ? f : NULL;
 }
 
 static struct module_id id_of(const struct stat *st)
@@ -308,12 +318,9 @@ static void put_debug(struct recorder *r, struct image_file *f,
 			   .build_id = of->build_id,
 			   .build_id_len = of->build_id_len};
 	struct stat st;
-	int fd;
+	int fd = image_file_debug_fd(f, NULL);
 
-	if (path == NULL || strcmp(path, image_file_path(f)) == 0)
-		return;
-	fd = open_path(path);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+	if (fd >= 0 && fstat(fd, &st) == 0) {
 		m.id = id_of(&st);
 		put_new(r, fd, &m);
 	}
@@ -353,7 +360,7 @@ static void put_mapped(struct recorder *r, uint32_t pid,
 	if (number != 0) {
 		put_name(r, &m, number);
 	} else {
-		f = open_image(r, fd, path);
+		f = open_image(r, pid, fd, path);
 		if (f != NULL)
 			m.build_id = image_file_id(f, &m.build_id_len);
 		number = put_new(r, fd, &m);

@@ -10,10 +10,10 @@
  * record that is not whole is the end. */
 #include "profile/jit_priv.h"
 
+#include "image/reach.h"
 #include "profile/grow_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ void jit_close(struct jit *j)
 /* All of it, with a NUL behind it; NULL: it is not to be used. */
 static char *load(const char *path, int64_t began, size_t *out)
 {
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = reach_open_unlinked(path);
 	char *text = NULL;
 	struct stat st;
 	ssize_t n = 0;
@@ -58,8 +58,7 @@ static char *load(const char *path, int64_t began, size_t *out)
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    (st.st_uid == geteuid() || st.st_uid == 0) &&
+	if (fstat(fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
 	    st.st_mtim.tv_sec >= began && st.st_size <= FILE_MAX)
 		text = malloc((size_t)st.st_size + 1);
 	while (text != NULL && len < (size_t)st.st_size &&

@@ -3,6 +3,7 @@
  *	record_forge IN OUT swap FROM TO	everywhere; of the same length
  *	record_forge IN OUT bomb PATH N		the module of that path gets N
  *						times 64 MiB of zeros more
+ *	record_forge IN				prints the source files in it
  *
  * All checksums of OUT are right: what reads it finds nothing wrong with the
  * file itself. */
@@ -104,6 +105,25 @@ static void bomb(struct forger *f, const struct file_chunk *c)
 	free(zeros);
 }
 
+/* A line with its path, then the file. */
+static void print_source(struct forger *f, const struct file_chunk *c)
+{
+	char *text, *path;
+
+	if (c->type == WIRE_CHUNK_BYTES && c->thread == f->module)
+		fwrite(c->bytes, 1, c->len, stdout);
+	if (c->type != WIRE_CHUNK_MODULE)
+		return;
+	text = strndup((const char *)c->bytes, c->len);
+	path = strstr(text, "path=");
+	f->module = 0;
+	if (strstr(text, "kind=source\n") != NULL && path != NULL) {
+		f->module = c->thread;
+		printf("%.*s\n", (int)strcspn(path, "\n"), path);
+	}
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	struct file_reader *from = NULL;
@@ -111,13 +131,15 @@ int main(int argc, char **argv)
 	struct forger f = {.argv = argv + 3};
 	struct file_chunk c;
 
-	if (argc != 6)
-		die("IN OUT swap FROM TO, or IN OUT bomb PATH N");
+	if (argc != 2 && argc != 6)
+		die("IN, or IN OUT swap FROM TO, or IN OUT bomb PATH N");
 	if (file_open(argv[1], &from, &err) < 0 ||
-	    file_create(argv[2], 1, &f.to, &err) < 0)
+	    (argc > 2 && file_create(argv[2], 1, &f.to, &err) < 0))
 		die(err.text);
 	while (file_next(from, &c, &err) == FILE_CHUNK)
-		if (strcmp(argv[3], "swap") == 0)
+		if (argc == 2)
+			print_source(&f, &c);
+		else if (strcmp(argv[3], "swap") == 0)
 			swap(&f, &c);
 		else
 			bomb(&f, &c);
