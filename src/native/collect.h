@@ -39,6 +39,18 @@ extern const uint8_t collect_hit_self[] __attribute__((visibility("hidden")));
 extern const uint8_t collect_hit_by_base[]
     __attribute__((visibility("hidden")));
 
+/* The processor's time stamp, and its number (a node is above
+ * COLLECT_CPU_BITS). 0 and UINT64_MAX if the program has forbidden itself to
+ * ask (PR_SET_TSC): each may raise SIGSEGV at its first instruction, after
+ * which it goes on at _refused. So SIGSEGV must be open. */
+uint64_t collect_tsc(void) __attribute__((visibility("hidden")));
+uint64_t collect_cpu(void) __attribute__((visibility("hidden")));
+enum { COLLECT_CPU_BITS = 0xfff };
+extern const uint8_t collect_tsc_refused[]
+    __attribute__((visibility("hidden")));
+extern const uint8_t collect_cpu_refused[]
+    __attribute__((visibility("hidden")));
+
 /* The area of the thread whose fs base that is; NULL: there is none free.
  * Created if it is new. In the target. */
 struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs);

@@ -16,7 +16,7 @@ enum {
 	ARCH_GET_GS_ = 0x1004,
 	CLOCK_MONOTONIC_ = 1,
 	CLOCK_THREAD_ = 3,
-	CPU_BITS = 0xfff, /* of what rdtscp says; a node is above */
+	NR_GETCPU = 309,
 };
 
 /* -- Time -- */
@@ -31,13 +31,13 @@ static uint64_t ask_clock(uint64_t clock)
 
 uint64_t collect_time(const struct collect_clock *c)
 {
-	uint64_t since;
+	uint64_t tsc = c->mult != 0 ? collect_tsc() : 0;
 
-	if (c->mult == 0)
+	if (tsc == 0)
 		return ask_clock(CLOCK_MONOTONIC_);
-	since = __builtin_ia32_rdtsc() - c->base_tsc;
 	return c->base_ns +
-	       (uint64_t)((unsigned __int128)since * c->mult >> 32);
+	       (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >>
+			  32);
 }
 
 /* -- Registers and arguments -- */
@@ -181,10 +181,13 @@ static uint64_t program_errno(const struct collect_work *w)
 
 static uint64_t cpu(void)
 {
-	uint32_t who;
+	uint64_t number = collect_cpu();
+	uint32_t asked = 0;
 
-	__builtin_ia32_rdtscp(&who);
-	return who & CPU_BITS;
+	if (number != UINT64_MAX)
+		return number & COLLECT_CPU_BITS;
+	sys_call3(NR_GETCPU, (uint64_t)(uintptr_t)&asked, 0, 0);
+	return asked;
 }
 
 static uint64_t time_builtin(struct collect_work *w, enum probe_builtin what)

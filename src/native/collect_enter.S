@@ -140,4 +140,33 @@ place collect_hit_by_base
 	ret
 
 	.size collect_hit, . - collect_hit
+
+/* -- uint64_t collect_tsc(void), uint64_t collect_cpu(void) -- */
+
+/* A program may forbid both instructions to itself (PR_SET_TSC). Then they
+ * raise SIGSEGV, whose handler (src/native) makes the thread go on at the
+ * label that follows: collect_tsc() returns 0, collect_cpu() -1. Neither
+ * touches the stack before it. */
+	.p2align 4
+	.type collect_tsc, @function
+place collect_tsc
+	rdtsc
+	shl $32, %rdx
+	or %rdx, %rax
+	ret
+place collect_tsc_refused
+	xor %eax, %eax
+	ret
+	.size collect_tsc, . - collect_tsc
+
+	.type collect_cpu, @function
+place collect_cpu
+	rdtscp
+	mov %ecx, %eax
+	ret
+place collect_cpu_refused
+	mov $-1, %rax
+	ret
+	.size collect_cpu, . - collect_cpu
+
 	.section .note.GNU-stack, "", @progbits

@@ -183,6 +183,19 @@ static void set_part(struct collect_work *w, const struct collect_layout *l)
 	w->speculation_stride = l->speculation_stride;
 }
 
+/* Another one for each owner of each area of each session. Never 0. The time is
+ * not asked for: all signals may be blocked, and rdtsc forbidden (PR_SET_TSC).
+ */
+static uint64_t first_random(const struct collect_plan *plan,
+			     const struct collect_area *area)
+{
+	uint64_t mixed = plan->clock.base_tsc ^ plan->clock.base_ns << 20 ^
+			 (uint64_t)area->owner << 32 ^ area->number;
+
+	mixed = (mixed + 1) * COLLECT_HASH;
+	return (mixed ^ mixed >> 29) | 1;
+}
+
 void collect_area_init(const struct collect_plan *plan,
 		       struct collect_board *board, struct collect_area *area,
 		       struct collect_part *part, uint32_t number)
@@ -209,7 +222,7 @@ void collect_area_init(const struct collect_plan *plan,
 	w->lean = collect_in(area, l.lean);
 	w->side = collect_in(area, l.side);
 	set_part(w, &l);
-	w->random = __builtin_ia32_rdtsc() ^ (uint64_t)(uintptr_t)area;
+	w->random = first_random(plan, area);
 	collect_host(w, &l);
 }
 

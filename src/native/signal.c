@@ -195,6 +195,20 @@ static bool is_bad_read(const struct caught *c)
 
 /* -- Where -- */
 
+/* rdtsc or rdtscp of a clause, in a program that has forbidden both. */
+static bool is_refused(const struct caught *c)
+{
+	if (!c->is_sync || c->sig != SIG_SEGV)
+		return false;
+	if (c->pc == (uint64_t)collect_tsc)
+		gregs(c)[GREG_RIP] = (uint64_t)collect_tsc_refused;
+	else if (c->pc == (uint64_t)collect_cpu)
+		gregs(c)[GREG_RIP] = (uint64_t)collect_cpu_refused;
+	else
+		return false;
+	return true;
+}
+
 static void get_state(const struct caught *c, uint64_t gpr[16])
 {
 	for (unsigned r = 0; r < 16; r++)
@@ -577,7 +591,7 @@ struct native_go native_caught(struct sig_frame *frame)
 	c.is_sync = frame->info.code > 0 && SIG_BIT(c.sig) & SIG_SYNC &&
 		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
 	if (is_our_trap(&c) || is_bad_read(&c) || native_ends_sample(frame) ||
-	    native_keeps(frame) || is_half_step(&c))
+	    is_refused(&c) || native_keeps(frame) || is_half_step(&c))
 		return done;
 	bring_back_trap(&c);
 	if (native_is_tick(&frame->info)) {
