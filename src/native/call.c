@@ -244,6 +244,16 @@ static uint64_t call_clone3(uint64_t args, uint64_t plan)
 	return call_clone(*(const uint64_t *)args, plan);
 }
 
+/* NULL: nothing is known of it. */
+static void forget_thread(struct native_thread *t)
+{
+	if (!t)
+		return;
+	native_disarm(t);
+	native_linger_no_more(t);
+	*t = (struct native_thread){0};
+}
+
 /* What waits comes first; then the call is made once more. Nothing comes
  * afterwards. */
 static uint64_t call_exit(uint64_t plan)
@@ -261,12 +271,41 @@ static uint64_t call_exit(uint64_t plan)
 		native_come_back(t, old & ~native_home()->ours);
 		return 0;
 	}
-	if (t) {
-		native_disarm(t);
-		native_linger_no_more(t);
-		*t = (struct native_thread){0};
-	}
+	forget_thread(t);
 	collect_thread_ends((const void *)plan, sys_fs_base());
+	return 2;
+}
+
+/* All signals were blocked before anything else, so none waits here. */
+void native_leaves(void)
+{
+	if (!native_is_guest())
+		forget_thread(native_find());
+	collect_thread_ends(native_plan(), sys_fs_base());
+}
+
+/* -- Memory that a thread stands on -- */
+
+/* A thread that unmaps its own stack and then ends lets no signal come in
+ * between. A tick would: it would find no room for its frame, and the kernel
+ * would end the program. So ticks are kept away, until the thread next changes
+ * its mask if it does not end after all. */
+static uint64_t call_unmap(const struct probe_frame *frame)
+{
+	const uint64_t *g = frame->gpr;
+	struct native_thread *t;
+	uint64_t old;
+
+	if (!(native_plan()->flags & COLLECT_TICKS) ||
+	    g[X86_RSP] - g[X86_RDI] > g[X86_RSI] || native_is_guest())
+		return 0;
+	old = native_set_mask(SIG_ALL);
+	t = native_find();
+	if (t && t->counted) {
+		native_come_back(t, old & ~native_home()->ours);
+		return 0;
+	}
+	native_set_mask(old | SIG_BIT(SIG_TRAP));
 	return 2;
 }
 
@@ -354,6 +393,8 @@ uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 	/* Before anything is asked of the kernel: it may be too late. */
 	if (native_is_filter(frame->gpr))
 		return 0;
+	if (frame->gpr[X86_RAX] == NR_UNMAP)
+		return call_unmap(frame);
 	settle(frame);
 	/* Where any call may be made: a filter may forbid what is asked below.
 	 */

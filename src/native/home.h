@@ -4,6 +4,12 @@
 
 /* In home: threads that have something to do before they leave the image. */
 #define NATIVE_WAITING 2120
+/* In home: where the stack ends (its highest address) that threads use one
+ * after the other to end: native_leave in native.S. */
+#define NATIVE_LEAVE_STACK 6240
+/* In struct collect_plan, and in its struct collect_table. */
+#define NATIVE_PLAN_TABLE    64
+#define NATIVE_TABLE_LEAVING 24
 /* In a probe's frame: TRAMPOLINE_DOWN. */
 #define NATIVE_FRAME_HOW 144
 #define NATIVE_DOWN	 2
@@ -105,6 +111,8 @@ struct native_home {
 	uint32_t lock;	  /* of known.program: the pid that has it, or 0 */
 	uint32_t pid;	  /* whose .waiting and .spare are; 0: not known */
 	uint32_t zero;
+	uint8_t pad[8];
+	uint8_t leave_stack[4096];
 	/* Illegal instructions that were tried again, by thread. */
 	uint64_t retried[NATIVE_RETRIED];
 	struct native_thread spare[NATIVE_SPARE];
@@ -120,6 +128,13 @@ struct native_home {
 	struct native_calm calm;
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
+_Static_assert(offsetof(struct native_home, retried) == NATIVE_LEAVE_STACK,
+	       "asm");
+_Static_assert(NATIVE_LEAVE_STACK % 16 == 0, "asm");
+_Static_assert(offsetof(struct collect_plan, table) == NATIVE_PLAN_TABLE,
+	       "asm");
+_Static_assert(offsetof(struct collect_table, leaving) == NATIVE_TABLE_LEAVING,
+	       "asm");
 _Static_assert(offsetof(struct probe_frame, how) == NATIVE_FRAME_HOW, "asm");
 _Static_assert(TRAMPOLINE_DOWN == NATIVE_DOWN, "asm");
 /* Behind it hark keeps something for itself. */
@@ -169,6 +184,12 @@ void native_unlock(void);
 /* Called by native.S: all is blocked, signals that wait are sent; the masks to
  * open with, and to have then. */
 void native_wake(uint64_t mask[2], const struct probe_frame *frame);
+
+/* -- call.c -- */
+
+/* Called by native.S, on the stack of home, all signals being blocked: the
+ * calling thread ends. */
+void native_leaves(void);
 
 /* -- mask.c -- */
 

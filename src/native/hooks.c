@@ -4,6 +4,7 @@
 bool native_hooks(uint64_t number)
 {
 	switch (number) {
+	case NR_UNMAP:
 	case NR_ACTION:
 	case NR_MASK:
 	case NR_PENDING:

@@ -99,6 +99,49 @@ label native_late_back
 	.size native_late, . - native_late
 label native_asm_end
 
+/* -- From a trampoline: the thread ends -- */
+
+/* r8 = rdi = status, r9 = the program's own instruction. A thread may have
+ * unmapped its stack before it ends (musl's detached threads do), so nothing is
+ * written there. Up to native_leave_shut a signal finds the thread before its
+ * own instruction; what is not in r8 and r9 by then nobody will read but a
+ * handler that looks at registers for their own sake. */
+function native_leave
+	mov $0, %edi			/* SIG_BLOCK; flags stay */
+	lea every_signal(%rip), %rsi
+	mov $0, %edx
+	mov $8, %r10d
+	mov $14, %eax			/* rt_sigprocmask */
+	syscall
+label native_leave_shut
+	cld
+	mov %r8, %rbx
+	mov native_home_at(%rip), %rbp	/* the plan */
+	mov NATIVE_PLAN_TABLE(%rbp), %rbp
+1:	mov $1, %ecx
+	xchg %ecx, NATIVE_TABLE_LEAVING(%rbp)
+	test %ecx, %ecx
+	je 2f
+	mov $24, %eax			/* sched_yield */
+	syscall
+	jmp 1b
+2:	lea native_home_at + NATIVE_LEAVE_STACK(%rip), %rsp
+	call native_leaves
+	mov %rbx, %rdi
+	mov $60, %eax			/* exit */
+	movl $0, NATIVE_TABLE_LEAVING(%rbp)
+	syscall				/* the stack is another thread's */
+	ud2
+	.size native_leave, . - native_leave
+
+	.section .rodata
+	.balign 8
+	.type every_signal, @object
+every_signal:
+	.quad -1
+	.size every_signal, . - every_signal
+	.section .text.native, "ax", @progbits
+
 /* -- From the kernel: all signals are blocked -- */
 
 /* rsp is the frame. With rax = 0 the state in it is gone on with. The kernel

@@ -64,6 +64,12 @@ struct collect_action native_action(const struct collect_home *home, int sig,
 void native_hit(struct probe_frame *frame, uint64_t cookie);
 uint64_t native_hook(struct probe_frame *frame, uint64_t cookie);
 
+/* What trampolines jump to (trampoline_want.leave) in the place of a system
+ * call that is known to be exit: the thread ends there. rdi and r8: its status;
+ * r9: the address of the call. The program's stack is not touched, for it may
+ * be gone. */
+void native_leave(void);
+
 /* A hooked system call (trampoline_want.hooked) is about to be made, rax its
  * number. Returns 0: make it; 1: it has been made or answered, and rax of the
  * frame is its result; 2: make it, the thread ends. cookie is the address of

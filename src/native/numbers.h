@@ -5,6 +5,7 @@
 #include "native/native.h"
 
 enum {
+	NR_UNMAP = 11,
 	NR_ACTION = 13,
 	NR_MASK = 14,
 	NR_CLONE = 56,

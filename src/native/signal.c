@@ -6,7 +6,7 @@
  *	a trap of ours	  the thread goes on in the trampoline
  *	native_read	  what it was to read is not there
  *	C of the image	  not to be told: the signal waits (N2)
- *	native.S	  as the probe's frame has it
+ *	native.S	  as the probe's frame has it, or registers
  *	a trampoline	  as trampoline_native() tells
  *	elsewhere	  it is there already
  *
@@ -21,12 +21,14 @@
  *     state. */
 #include "inside/sys.h"
 #include "native/home.h"
+#include "native/numbers.h"
 
 #define PLACE extern const uint8_t __attribute__((visibility("hidden")))
 PLACE native_asm[], native_asm_end[];
 PLACE native_late_open[], native_late_back[];
 PLACE native_handler_open[], native_handler_end[];
 PLACE native_read_bad[];
+PLACE native_leave_shut[];
 PLACE native_hit_look[], native_hit_now[], native_hit_now_done[];
 PLACE native_hook_look[], native_hook_now[], native_hook_now_done[];
 
@@ -40,7 +42,7 @@ struct caught {
 	uint64_t back; /* the mask to return to */
 };
 
-enum where { IN_PROGRAM, IN_TRAMPOLINE, IN_STUB, IN_ENTRY, IN_C };
+enum where { IN_PROGRAM, IN_TRAMPOLINE, IN_STUB, IN_ENTRY, IN_LEAVE, IN_C };
 
 static uint64_t *gregs(const struct caught *c)
 {
@@ -193,8 +195,6 @@ static bool is_bad_read(const struct caught *c)
 	return true;
 }
 
-/* -- Where -- */
-
 /* rdtsc or rdtscp of a clause, in a program that has forbidden both. */
 static bool is_refused(const struct caught *c)
 {
@@ -208,6 +208,8 @@ static bool is_refused(const struct caught *c)
 		return false;
 	return true;
 }
+
+/* -- Where -- */
 
 static void get_state(const struct caught *c, uint64_t gpr[16])
 {
@@ -290,6 +292,23 @@ static void in_entry(struct caught *c)
 	g[GREG_RCX] = 0;
 }
 
+/* Before all signals are blocked. */
+static bool is_leaving(uint64_t pc)
+{
+	return pc >= (uint64_t)native_leave && pc < (uint64_t)native_leave_shut;
+}
+
+/* A thread is about to end: native_leave. */
+static void in_leave(struct caught *c)
+{
+	uint64_t *g = gregs(c);
+
+	c->own = g[GREG_R9];
+	g[GREG_RIP] = c->own;
+	g[GREG_RDI] = g[GREG_R8];
+	g[GREG_RAX] = NR_EXIT;
+}
+
 /* -- Ticks: the state is told, and not changed -- */
 
 static void told_by_trampoline(const struct caught *c, struct native_state *s)
@@ -348,6 +367,8 @@ static enum where find_out(struct caught *c)
 	if (c->pc >= (uint64_t)native_handler_open &&
 	    c->pc < (uint64_t)native_handler_end)
 		return IN_ENTRY;
+	if (is_leaving(c->pc))
+		return IN_LEAVE;
 	if (c->pc - plan->image < plan->image_len)
 		return IN_C;
 	return in_trampoline(c) ? IN_TRAMPOLINE : IN_PROGRAM;
@@ -567,7 +588,8 @@ static bool is_half_step(const struct caught *c)
 
 	if (!c->is_sync || !sig_is_step(&c->frame->info))
 		return false;
-	if (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end)
+	if (is_leaving(c->pc) ||
+	    (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end))
 		return true;
 	t = find_code(c->pc, &offset);
 	if (!t)
@@ -606,6 +628,8 @@ struct native_go native_caught(struct sig_frame *frame)
 		in_stub(&c);
 	else if (where == IN_ENTRY)
 		in_entry(&c);
+	else if (where == IN_LEAVE)
+		in_leave(&c);
 	if (c.is_sync && frame->info.addr == c.pc)
 		frame->info.addr = c.own;
 	if (c.fired)

@@ -40,6 +40,10 @@
  * make: mov ..(%rsp), %rcx; lea LOWER(%rsp), %rsp
  *	syscall
  * past:
+ *
+ * A system call that is known to be exit (it writes nothing to the stack):
+ *
+ *	mov $pc, %r9; mov %rdi, %r8; jmp leave
  */
 #include "native/trampoline.h"
 
@@ -348,6 +352,30 @@ static void fire_if_taken(struct builder *b, unsigned k,
 	m->len = (uint8_t)(offset_now(b) - b->t.moved_at[k]);
 }
 
+static void add_point(struct builder *b, struct x86_moved *m, unsigned k)
+{
+	m->point[m->n++] = (struct x86_point){
+	    .off = (uint8_t)(offset_now(b) - b->t.moved_at[k]),
+	    .pc = X86_PC_FROM};
+}
+
+/* r8 and r9 are not put back for a handler: the thread is about to end. */
+static void leave(struct builder *b, unsigned k, const struct x86_insn *i)
+{
+	uint64_t from = b->want->at + b->t.off[k];
+	struct x86_moved *m = &b->t.moved[k];
+
+	*m = (struct x86_moved){.from = from, .next = from + i->len};
+	b->t.moved_at[k] = offset_now(b);
+	add_point(b, m, k);
+	emit_set(b->out, X86_R9, from);
+	add_point(b, m, k);
+	emit_rr(b->out, EMIT_MOV, 8, X86_R8, X86_RDI);
+	add_point(b, m, k);
+	jump(b->out, b->want->leave);
+	m->len = (uint8_t)(offset_now(b) - b->t.moved_at[k]);
+}
+
 static enum x86_move put(struct builder *b, unsigned k, int *falls)
 {
 	const uint8_t *code = b->want->bytes + b->t.off[k];
@@ -369,6 +397,11 @@ static enum x86_move put(struct builder *b, unsigned k, int *falls)
 	}
 	if (b->want->probed >> k & 1)
 		fire(b, k, 1);
+	if (hooked && b->want->leaves >> k & 1) {
+		leave(b, k, &i);
+		*falls = 0;
+		return X86_MOVE_OK;
+	}
 	if (hooked)
 		ask_hook(b, k, &past);
 	b->t.moved_at[k] = offset_now(b);

@@ -13,6 +13,11 @@
  * whether the call is to be made (0). If it is not, that handler has made
  * .gpr and .pc of the frame what they are behind the call.
  *
+ * A system call that is known to be exit can be replaced (.leaves): the thread
+ * jumps to code that ends it, with the status in r8, too, and the address of
+ * the instruction in r9. Nothing of the stack is touched then (unless that
+ * instruction is probed as well), for it may have been unmapped.
+ *
  * A probe that only counts (SLOT_COUNT of wire/collect.h) may do so by itself,
  * with three registers: it looks for its thread's area as collect_hit() does,
  * and adds 1 to .counted of its slot. Wherever anything is not as it should be
@@ -64,6 +69,7 @@ struct trampoline_want {
 	unsigned taken;	 /* bit k: only if its condition holds (jcc) */
 	unsigned hooked; /* bit k: a system call that .hook is asked about;
 			  * one at most */
+	unsigned leaves; /* bit k: of these, one that is exit */
 	uint64_t handler;
 	uint64_t cookie[TRAMPOLINE_INSNS];
 	/* The slot of a probe that only counts, as an offset from a part; 0:
@@ -72,6 +78,7 @@ struct trampoline_want {
 	uint32_t slot[TRAMPOLINE_INSNS];
 	uint64_t table, waiting;
 	uint64_t hook, hook_cookie;
+	uint64_t leave;			/* where it jumps to */
 	const struct x86_move_how *how; /* borrowed; or NULL */
 };
 

@@ -13,6 +13,7 @@ blob_end:
 	.balign 8
 blob_places:
 	.quad native_handler, native_restorer, native_hit, native_hook
+	.quad native_leave
 
 /* The gate: see outside/gate.h. Copied into the target's vdso, never run
  * here. It changes no flag and not the stack; whatever it needs lies behind

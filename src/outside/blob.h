@@ -13,7 +13,7 @@ size_t blob_len(void);
 
 /* Where functions of native/native.h are in it: offsets. */
 struct blob_places {
-	uint64_t handler, restorer, hit, hook;
+	uint64_t handler, restorer, hit, hook, leave;
 };
 extern const struct blob_places blob_places;
 

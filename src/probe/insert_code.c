@@ -8,9 +8,11 @@
 
 #include "native/collect_board.h"
 #include "native/home.h"
+#include "native/numbers.h"
 #include "outside/blob.h"
 #include "outside/rules.h"
 #include "outside/tracee.h"
+#include "site/hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +143,14 @@ static uint32_t counts_at(const struct insertion *i, uint64_t cookie)
 	return at < INT32_MAX - sizeof(struct collect_slot) ? (uint32_t)at : 0;
 }
 
+/* Is that instruction a system call that can be nothing but exit? */
+static bool is_exit(const struct insert_patch *m, unsigned k)
+{
+	return m->hooked >> k & 1 &&
+	       hooks_number(m->survey, m->patch->at + m->patch->off[k]) ==
+		   NR_EXIT;
+}
+
 static enum x86_move build(const struct insertion *i,
 			   const struct insert_patch *m, struct x86_buf *out,
 			   struct trampoline *info)
@@ -157,12 +167,14 @@ static enum x86_move build(const struct insertion *i,
 	    .hooked = m->hooked,
 	    .hook = i->image + blob_places.hook,
 	    .hook_cookie = i->plan.at,
+	    .leave = i->image + blob_places.leave,
 	    .table = i->table,
 	    .waiting = i->home + NATIVE_WAITING,
 	};
 
 	for (unsigned k = 0; k < p->n; k++) {
 		w.flags[k] = (uint8_t)flags_at(m, k);
+		w.leaves |= (unsigned)is_exit(m, k) << k;
 		if (m->cookie[k] == 0)
 			continue;
 		w.probed |= 1u << k;

@@ -298,7 +298,9 @@ struct collect_table {
 	uint32_t has_self, has_none;
 	uint32_t has_shared; /* there was a base that threads share */
 	uint32_t apart;	     /* of COLLECT_APART: its pid */
-	uint8_t pad[40];
+	/* A thread that ends has the stack of home: 1. A lock. */
+	uint32_t leaving;
+	uint8_t pad[36];
 	struct collect_who who[COLLECT_ENTRIES];
 };
 
