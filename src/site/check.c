@@ -5,6 +5,8 @@
  * instruction of the window is asked what becomes of whoever comes there. */
 #include "site/form.h"
 
+#include "site/barred.h"
+
 #include <string.h>
 
 enum { NEW_LEN = 32 };
@@ -166,6 +168,9 @@ int patch_check(const struct survey *s, uint64_t bias, const struct patch *p,
 	    (p->hop != 0 &&
 	     memcmp(p->hop_old, survey_bytes(s, p->hop), FORM_LEN) != 0))
 		return wrong(&l, "forgets what was there");
+	if (barred_why(s, p->at, p->window > p->len ? p->window : p->len) ||
+	    (p->hop != 0 && barred_why(s, p->hop, FORM_LEN)))
+		return wrong(&l, "changes or moves what is barred");
 	/* A jump is as long as its bytes: those that it relies on are there. */
 	if (check_jump(&l) < 0 || check_window(&l) < 0)
 		return -1;

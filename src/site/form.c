@@ -19,6 +19,7 @@
  */
 #include "site/form.h"
 
+#include "site/barred.h"
 #include "x86/relocate.h"
 
 #include <string.h>
@@ -58,10 +59,16 @@ static enum x86_move try_move(const struct survey *s, uint64_t addr,
 
 const char *form_refusal(const struct survey *s, uint64_t addr)
 {
+	bool is_known = false;
 	struct x86_insn i;
 	enum x86_move how;
+	const char *why;
 
-	if (!survey_insn(s, addr, &i))
+	is_known = survey_insn(s, addr, &i);
+	why = barred_why(s, addr, is_known ? i.len : 1);
+	if (why != NULL)
+		return why;
+	if (!is_known)
 		return "no instruction is known to start there";
 	if (survey_is_inside(s, addr))
 		return "it is a part of another instruction";
@@ -88,7 +95,9 @@ static int kind_of(const struct survey *s, const struct chain *c, unsigned at)
 {
 	uint8_t facts = survey_at(s, c->start + at);
 
-	if (facts & (SURVEY_TARGET | SURVEY_ENTRY | SURVEY_TAKEN | SURVEY_DATA))
+	if (facts &
+		(SURVEY_TARGET | SURVEY_ENTRY | SURVEY_TAKEN | SURVEY_DATA) ||
+	    barred_why(s, c->start + at, 1) != NULL)
 		return -1;
 	if (at >= c->end)
 		return facts & SURVEY_PAD ? ROOM_ANY : -1;
@@ -115,6 +124,7 @@ static bool chain_from(const struct survey *s, uint64_t start, uint64_t addr,
 		uint64_t here = start + c.end;
 
 		if (!survey_insn(s, here, &i) ||
+		    barred_why(s, here, i.len) != NULL ||
 		    try_move(s, here, &i) != X86_MOVE_OK)
 			break;
 		if (c.n > 0 &&
@@ -279,7 +289,7 @@ static bool is_hop(const struct survey *s, uint64_t addr, uint64_t window,
 			SURVEY_PAD ||
 		    addr + k - window < len)
 			return false;
-	return true;
+	return barred_why(s, addr, FORM_LEN) == NULL;
 }
 
 static bool is_trap(unsigned byte)

@@ -23,6 +23,7 @@
  *     behind all changes, and is as it was.
  * F3  No byte that changes is a known target, except the first.
  * F4  No two patches share a byte, not even one that they only rely on.
+ * F5  Barred bytes (site/barred.h) are neither changed nor moved.
  *
  * patch_check() holds a patch against these by means of its own. */
 #ifndef SITE_FORM_H

@@ -5,6 +5,7 @@
 #include "image/loader.h"
 #include "site/hooks.h"
 #include "site/hooks_kept.h"
+#include "site/rseq.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +397,9 @@ int listing_make(struct listing *l, struct hark_err *err)
 	if (space_of_pid(l->pid, &l->own, l->room, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->n_areas; i++)
-		if (plan_make(l->area[i].plan, err) < 0)
+		if (rseq_bar(l->area[i].survey, l->area[i].module->file, err) <
+			0 ||
+		    plan_make(l->area[i].plan, err) < 0)
 			return -1;
 	return 0;
 }

@@ -628,6 +628,7 @@ void survey_free(struct survey *s)
 	free(s->facts);
 	free(s->shapes);
 	free(s->reached.at);
+	free(s->barred);
 	free(s);
 }
 
@@ -815,6 +816,8 @@ void survey_forget(struct survey *s)
 	memset(s->facts, 0, s->len);
 	memset(s->shapes, 0, s->len);
 	s->reached.n = 0;
+	free(s->barred);
+	s->barred = NULL;
 }
 
 int survey_of_file(struct image_file *f, struct survey **out,

@@ -63,6 +63,7 @@ struct survey {
 	uint8_t *shapes;
 	struct survey_list reached; /* known code leads there, and out of its
 				     * function */
+	uint8_t *barred; /* owned; NULL: nothing is (site/barred.h) */
 	/* How to read what is not code (jump tables), or NULL. */
 	size_t (*read)(void *ctx, uint64_t addr, void *out, size_t len);
 	void *ctx; /* borrowed */

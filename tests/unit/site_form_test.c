@@ -2,6 +2,8 @@
  * patch passes the check. */
 #include "site/plan.h"
 
+#include "site/barred.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -178,6 +180,33 @@ static int passes(const struct patch *p)
 	return patch_check(survey, 0, p, &err) == 0;
 }
 
+START_TEST(barred_bytes_are_neither_changed_nor_moved)
+{
+	struct hark_err err = {0};
+	struct patch p, old;
+
+	/* push r12; push rbp; push rbx; sub rsp, 8; ret; nops */
+	LOOK("\x41\x54\x55\x53\x48\x83\xec\x08\xc3\x90\x90\x90\x90\x90");
+	old = choose(HOME);
+	ck_assert_int_eq(FORM_JW, old.form);
+	form_release(&former, &old);
+	ck_assert_int_eq(
+	    0, barred_add(survey, HOME + 7, HOME + 8, BARRED_SEQUENCE, &err));
+	ck_assert_ptr_nonnull(form_refusal(survey, HOME + 4));
+	ck_assert_ptr_null(form_refusal(survey, HOME + 8));
+	ck_assert_int_lt(form_choose(&former, HOME + 4, 0, &p, &err), 0);
+	ck_assert_int_lt(patch_check(survey, 0, &old, &err), 0);
+	p = choose(HOME);
+	ck_assert_int_le(p.window, 4);
+	/* Padding, too. */
+	ck_assert_int_eq(
+	    0, barred_add(survey, HOME + 9, HOME + 10, BARRED_SEQUENCE, &err));
+	p = choose(HOME + 8);
+	ck_assert_int_le(p.len, 1);
+	finish();
+}
+END_TEST
+
 START_TEST(no_changed_patch_passes_the_check)
 {
 	struct patch p, q;
@@ -287,6 +316,7 @@ Suite *site_form_suite(void)
 	tcase_add_test(t, what_follows_a_call_is_never_covered);
 	tcase_add_test(t, without_room_there_is_the_trap);
 	tcase_add_test(t, traps_of_the_program_are_refused);
+	tcase_add_test(t, barred_bytes_are_neither_changed_nor_moved);
 	tcase_add_test(t, no_changed_patch_passes_the_check);
 	tcase_add_test(t, addresses_in_one_window_share_a_patch);
 	tcase_add_test(t, a_squeezed_jump_gives_way);
