@@ -86,6 +86,22 @@ static bool is_int3_now(uint64_t pc)
 	       (byte_at(pc) == 3 && byte_at(pc - 1) == 0xcd);
 }
 
+/* Was the thread in a restartable sequence (rseq)? The kernel aborts that
+ * before it delivers the signal of a trap in it, so that the pc is not that of
+ * the trap but the abort address, before which a signature stands. No such trap
+ * is of a probe, for none is put there (site/rseq.h). */
+static bool is_aborted(uint64_t pc)
+{
+	const uint32_t signature = 0x53053053;
+	uint32_t found = 0;
+
+	if (!native_readable(pc - sizeof found, sizeof found))
+		return false;
+	for (unsigned k = 0; k < sizeof found; k++)
+		found |= (uint32_t)byte_at(pc - sizeof found + k) << 8 * k;
+	return found == signature;
+}
+
 /* It may have been a byte of ours until a moment ago. If it was not, it will
  * be illegal once more. */
 static bool try_again(uint64_t pc)
@@ -112,13 +128,16 @@ static bool is_our_trap(const struct caught *c)
 		if (c->frame->info.code != CODE_KERNEL)
 			return false;
 		pc--;
+	} else if (c->frame->info.addr != pc) {
+		return false; /* is_aborted() */
 	}
 	trap = find_trap(pc);
 	if (trap) {
 		gregs(c)[GREG_RIP] = trap->resume;
 		return true;
 	}
-	if (c->sig == SIG_TRAP ? is_int3_now(pc) : !try_again(pc))
+	if (c->sig == SIG_TRAP ? is_int3_now(pc) || is_aborted(c->pc)
+			       : !try_again(pc))
 		return false;
 	gregs(c)[GREG_RIP] = pc;
 	return true;

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # timeout: 300
 # hark probe and restartable sequences (rseq): the kernel aborts a sequence only
-# where it stands, so none of its instructions is moved.
+# where it stands, so none of its instructions is moved; and the program's own
+# traps in one reach its handlers.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 13
+plan 16
 
 build rseq
 build rseq -no-pie && mv rseq rseq-fixed
@@ -62,3 +63,11 @@ like "the entry of such a function is probed" \
 	"$(hark probe -l -n 'a.out:add_apart:entry' -- ./rseq)" ' refused 0;'
 is "a signature that is but a number (glibc registers it) is none" \
 	"$(hark probe -l -n 'libc:*:' -- ./rseq | grep -c 'restartable')" 0
+
+# -- Traps of the program's own --
+
+is "without probes its handlers are called" "$(./rseq traps)" ok
+probe 'pid$target:a.out:on_trap:entry { @[probefunc] = count(); }' ./rseq traps
+unharmed "ud2 and int3 in a sequence"
+try hark profile -o prof -- ./rseq traps
+is "the same when it is profiled" "$status:$out" 0:ok
