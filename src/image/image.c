@@ -488,6 +488,11 @@ bool image_file_bias(const struct image_file *f, uint64_t start,
 	return false;
 }
 
+uint64_t image_file_entry(const struct image_file *f)
+{
+	return f->elf->eh.e_entry;
+}
+
 bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high)
 {
 	uint64_t lo = UINT64_MAX, hi = 0;
@@ -512,11 +517,6 @@ bool image_file_code_span(const struct image_file *f, uint64_t *low,
 			  uint64_t *high)
 {
 	return elf_code_span(f->elf, low, high);
-}
-
-uint64_t image_file_entry(const struct image_file *f)
-{
-	return f->elf->eh.e_entry;
 }
 
 /* One of several pieces; empty if it is none. */

@@ -81,13 +81,13 @@ int image_file_give_debug(struct image_file *f, const void *bytes, size_t len,
  * mapped at start; false if none is there. */
 bool image_file_bias(const struct image_file *f, uint64_t start,
 		     uint64_t offset, uint64_t *bias);
+/* Where a program begins, or the loader's own code; 0: nowhere. */
+uint64_t image_file_entry(const struct image_file *f);
 /* Link-time addresses of all that is loaded of it; false if nothing is. */
 bool image_file_span(const struct image_file *f, uint64_t *low, uint64_t *high);
 /* The same of its code alone. */
 bool image_file_code_span(const struct image_file *f, uint64_t *low,
 			  uint64_t *high);
-/* Where the program begins (link-time); 0: it says nothing of it. */
-uint64_t image_file_entry(const struct image_file *f);
 /* The next piece of code that ends behind addr: what its sections call code,
  * else all that may be executed. false: there is none. */
 bool image_file_next_code(const struct image_file *f, uint64_t addr,

@@ -8,6 +8,7 @@
 
 #include "base/fmt.h"
 #include "image/lines.h"
+#include "site/barred.h"
 #include "site/choice.h"
 
 #include <ctype.h>
@@ -278,6 +279,18 @@ static int visit_choice(struct tour *t, const struct symbol *y)
 	return rc;
 }
 
+/* A label that may be data: its entry is named, to be refused. */
+static int visit_label(struct tour *t, const struct symbol *y)
+{
+	t->refusal = barred_why(t->survey, y->addr, 1);
+	if (t->refusal == NULL)
+		return 0;
+	t->function = *y;
+	t->chosen = NULL;
+	t->functions++;
+	return visit_entry(t);
+}
+
 static int visit_function(void *ctx, const struct symbol *y)
 {
 	struct tour *t = ctx;
@@ -285,9 +298,10 @@ static int visit_function(void *ctx, const struct symbol *y)
 	uint64_t offset;
 	int rc;
 
-	if (plt != (y->kind == SYMBOL_PLT) ||
-	    !(survey_at(t->survey, y->addr) & SURVEY_ENTRY))
+	if (plt != (y->kind == SYMBOL_PLT))
 		return 0;
+	if (!(survey_at(t->survey, y->addr) & SURVEY_ENTRY))
+		return y->kind == SYMBOL_LABEL ? visit_label(t, y) : 0;
 	if (y->kind == SYMBOL_IFUNC)
 		return visit_choice(t, y);
 	t->function = *y;

@@ -27,6 +27,7 @@
 
 #include "image/image.h"
 #include "image/symbols.h"
+#include "site/hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +86,15 @@ static void start(struct survey *s, uint64_t addr, const struct x86_insn *i)
 {
 	*fact(s, addr) |= SURVEY_START;
 	s->shapes[addr - s->start] =
-	    (uint8_t)(i->len | (x86_falls_through(i) ? 0 : SURVEY_ENDS));
+	    (uint8_t)((s->shapes[addr - s->start] & SURVEY_LED) | i->len |
+		      (x86_falls_through(i) ? 0 : SURVEY_ENDS));
 }
 
 /* Of the instruction that starts there; 0: none. */
 static unsigned len_at(const struct survey *s, uint64_t addr)
 {
 	return survey_at(s, addr) & SURVEY_START
-		   ? s->shapes[addr - s->start] & ~(unsigned)SURVEY_ENDS
+		   ? s->shapes[addr - s->start] & (unsigned)SURVEY_LEN
 		   : 0;
 }
 
@@ -232,6 +234,8 @@ static void learn(struct walk *w, uint64_t addr, const struct x86_insn *i)
 		return;
 	target = x86_target(survey_bytes(w->s, addr), i, addr);
 	mark(w->s, target, SURVEY_TARGET);
+	if (is_code(w->s, target))
+		w->s->shapes[target - w->s->start] |= SURVEY_LED;
 	if (target < w->start || target >= w->end)
 		reach(w, target);
 	else if (flow != X86_CALL || w->is_gap)
@@ -243,6 +247,50 @@ static bool surely_falls_through(const struct x86_insn *i)
 {
 	return x86_falls_through(i) && i->row->flow != X86_CALL &&
 	       i->row->flow != X86_CALL_IND;
+}
+
+/* A call over data: what stands behind it is not returned to, its address is
+ * popped at the target. */
+static bool is_over_data(struct walk *w, uint64_t addr,
+			 const struct x86_insn *call)
+{
+	uint64_t next = addr + call->len, target;
+	struct x86_insn i;
+
+	if (call->row->flow != X86_CALL)
+		return false;
+	target = x86_target(survey_bytes(w->s, addr), call, addr);
+	if (target <= next || target >= w->end ||
+	    !decode_in(w->s, target, w->end, &i) ||
+	    i.space != X86_SPACE_LEGACY || (i.opcode & 0xf8) != 0x58)
+		return false;
+	mark_data(w, next);
+	later(w, target);
+	return true;
+}
+
+/* A system call that does not return: hand-written programs end so, and have
+ * their constants behind it. */
+static bool is_last_call(const struct survey *s, uint64_t addr,
+			 const struct x86_insn *i)
+{
+	enum { SIGRETURN = 15, EXIT = 60, EXIT_GROUP = 231 };
+	int64_t number;
+
+	if (i->row->flow != X86_SYSCALL)
+		return false;
+	number = hooks_number(s, addr);
+	return number == SIGRETURN || number == EXIT || number == EXIT_GROUP;
+}
+
+/* Is the instruction behind this one executed after it? */
+static bool goes_on(struct walk *w, uint64_t addr, const struct x86_insn *i)
+{
+	if (!x86_falls_through(i) || is_over_data(w, addr, i) ||
+	    is_last_call(w->s, addr, i))
+		return false;
+	return !w->s->is_strict ||
+	       !(survey_at(w->s, addr + i->len) & SURVEY_DATA);
 }
 
 static void follow(struct walk *w, uint64_t addr)
@@ -258,7 +306,7 @@ static void follow(struct walk *w, uint64_t addr)
 		*f &= (uint8_t)~SURVEY_SWEPT;
 		start(w->s, addr, &i);
 		learn(w, addr, &i);
-		if (!x86_falls_through(&i))
+		if (!goes_on(w, addr, &i))
 			return;
 		addr += i.len;
 		if (addr >= w->end && surely_falls_through(&i))
@@ -418,7 +466,8 @@ int survey_function(struct survey *s, uint64_t start, uint64_t end,
 	follow(&w, start);
 	follow_all(&w);
 	follow_labels(&w);
-	sweep(&w);
+	if (!s->is_strict)
+		sweep(&w);
 	follow_all(&w);
 	follow_labels(&w);
 	read_tables(&w);
@@ -468,6 +517,7 @@ int survey_reach(struct survey *s, uint64_t addr, struct hark_err *err)
 static int follow_reached(struct survey *s, const struct survey_gap *gap,
 			  size_t n, struct hark_err *err)
 {
+	s->is_strict = true;
 	for (size_t i = 0; i < s->reached.n; i++) {
 		uint64_t addr = s->reached.at[i];
 		const struct survey_gap *g = gap_at(gap, n, addr);
@@ -698,7 +748,8 @@ static int mark_entry(void *ctx, const struct symbol *y)
 {
 	struct tour *t = ctx;
 
-	mark(t->s, y->addr, SURVEY_ENTRY);
+	if (y->kind != SYMBOL_LABEL)
+		mark(t->s, y->addr, SURVEY_ENTRY);
 	return 0;
 }
 
@@ -706,6 +757,9 @@ static int look_at(void *ctx, const struct symbol *y)
 {
 	struct tour *t = ctx;
 
+	if (y->kind == SYMBOL_LABEL)
+		return 0;
+	t->s->is_strict = survey_is_strict(y);
 	return survey_function(t->s, y->addr, y->addr + y->size, t->err);
 }
 
@@ -776,10 +830,6 @@ static int look_outside(struct survey *s, struct image_file *f,
 	return rc;
 }
 
-typedef int each_function(struct image_file *f,
-			  int (*visit)(void *ctx, const struct symbol *y),
-			  void *ctx, struct hark_err *err);
-
 static int each_of_all(struct image_file *f,
 		       int (*visit)(void *ctx, const struct symbol *y),
 		       void *ctx, struct hark_err *err)
@@ -788,12 +838,12 @@ static int each_of_all(struct image_file *f,
 }
 
 static int look_at_each(struct survey *s, struct image_file *f,
-			each_function *each, struct hark_err *err)
+			survey_each *each, struct hark_err *err)
 {
 	struct tour t = {.s = s, .err = err};
 
 	if (each(f, mark_entry, &t, err) < 0 || each(f, look_at, &t, err) < 0 ||
-	    look_outside(s, f, err) < 0)
+	    survey_labels(s, f, each, err) < 0 || look_outside(s, f, err) < 0)
 		return -1;
 	survey_padding(s);
 	return 0;

@@ -8,8 +8,10 @@
  *     a function (through a register, if an lea has just put an address of
  *     the function there), also into code that is part of no known function;
  *     and (with SURVEY_SWEPT) where decoding the rest in a line gives a
- *     sequence that ends exactly where the known code goes on. Outside of
- *     functions that sequence must be the same wherever decoding begins.
+ *     sequence that ends exactly where the known code goes on: not in functions
+ *     whose size is not known, where data may follow. Outside of functions that
+ *     sequence must be the same wherever decoding begins. A label without a type
+ *     is a function if it is proved to be code (survey_labels.c).
  * S2  SURVEY_TARGET is set at least wherever a direct branch or a call of any
  *     surveyed function leads, behind every call, at instructions whose
  *     address an lea takes, and where entries of jump tables lead that could
@@ -44,7 +46,11 @@ enum {			   /* facts of one byte */
        SURVEY_TAKEN = 128, /* a patch changes or moves it, or relies on it */
 };
 
-enum { SURVEY_ENDS = 128 }; /* the next one is not executed after it */
+enum {			  /* beside a length */
+       SURVEY_LED = 64,	  /* a direct branch or call leads here */
+       SURVEY_ENDS = 128, /* the next one is not executed after it */
+       SURVEY_LEN = 15,
+};
 /* Bytes: further than any patch, or padding that one hops to, reaches. */
 enum { SURVEY_NEAR = 192 };
 
@@ -59,11 +65,14 @@ struct survey {
 	uint8_t *bytes;	     /* owned */
 	uint8_t *facts;	     /* owned */
 	/* Owned: of each instruction that starts there, its length, and
-	 * SURVEY_ENDS. So none is decoded twice. */
+	 * SURVEY_ENDS. So none is decoded twice. And SURVEY_LED. */
 	uint8_t *shapes;
 	struct survey_list reached; /* known code leads there, and out of its
 				     * function */
 	uint8_t *barred; /* owned; NULL: nothing is (site/barred.h) */
+	/* Of the function being looked at not even the end is sure: what cannot
+	 * be followed in it is not decoded in a line. */
+	bool is_strict;
 	/* How to read what is not code (jump tables), or NULL. */
 	size_t (*read)(void *ctx, uint64_t addr, void *out, size_t len);
 	void *ctx; /* borrowed */

@@ -16,7 +16,8 @@
  * N1  What is near is a function as a whole, and all that overlap it. So
  *     following it sees what a survey of all functions would have seen.
  * N2  Calls of entries are not followed: an entry is as good as a target.
- * N3  Jump tables lead within their function. */
+ * N3  Jump tables lead within their function.
+ * N4  If a label without a type is near, all functions are looked at. */
 #include "site/survey_priv.h"
 
 #include "image/image.h"
@@ -28,6 +29,7 @@
 struct piece { /* a function, or a gap */
 	uint64_t start, end;
 	bool is_near, is_asked, is_gap;
+	bool is_label, is_strict;
 };
 
 struct near {
@@ -79,7 +81,10 @@ static int push_piece(struct near *t, const struct piece *p)
 static int add_piece(void *ctx, const struct symbol *y)
 {
 	struct near *t = ctx;
-	struct piece p = {.start = y->addr, .end = y->addr + y->size};
+	struct piece p = {.start = y->addr,
+			  .end = y->addr + y->size,
+			  .is_label = y->kind == SYMBOL_LABEL,
+			  .is_strict = survey_is_strict(y)};
 
 	if (p.end <= p.start || p.start < t->s->start ||
 	    p.end - t->s->start > t->s->len)
@@ -165,6 +170,15 @@ static bool spread(struct near *t)
 			from = p->start;
 	}
 	return more;
+}
+
+/* Whether a label is code depends on all code that may lead there. */
+static bool has_near_label(const struct near *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->at[i].is_label && t->at[i].is_near)
+			return true;
+	return false;
 }
 
 /* -- Who leads there -- */
@@ -342,11 +356,13 @@ static int look(struct near *t, const struct image_file *f)
 		    !t->at[i].is_gap &&
 		    (t->at[i].is_near || ends_at_near_gap(t, i) ||
 		     has_lead(t, &t->at[i]));
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
+		t->s->is_strict = t->at[i].is_strict;
 		if (t->at[i].is_asked &&
 		    survey_function(t->s, t->at[i].start, t->at[i].end,
 				    t->err) < 0)
 			return -1;
+	}
 	if (follow_gaps(t, f) < 0)
 		return -1;
 	for (size_t i = 0; i < t->n; i++)
@@ -365,6 +381,10 @@ int survey_functions_near(struct survey *s, struct image_file *f,
 		goto out;
 	while (spread(&t))
 		;
+	if (has_near_label(&t)) {
+		rc = survey_functions_own(s, f, err);
+		goto out;
+	}
 	if (draw_map(&t) < 0)
 		goto out;
 	mark_entries(&t);
