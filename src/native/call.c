@@ -343,6 +343,9 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 	case NR_EXECVE:
 	case NR_EXECVEAT:
 		return native_exec(frame, answer);
+	case NR_MPROTECT:
+	case NR_PKEY_MPROTECT:
+		return native_protect(frame, answer);
 	default:
 		return native_wait(frame, answer);
 	}

@@ -91,7 +91,8 @@ struct collect_board {
 	uint32_t exec; /* enum collect_exec */
 	uint32_t exec_pid, exec_tid;
 	uint32_t exec_missed; /* how many have not waited any longer */
-	uint8_t pad[56];
+	uint32_t given;	      /* patches that were given up: rewrite.c */
+	uint8_t pad[52];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 	struct collect_account samples;	   /* likewise */
 	uint64_t ticks;			   /* likewise */

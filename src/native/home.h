@@ -91,12 +91,24 @@ enum {
 	NATIVE_RETRIED = 16,
 	NATIVE_FOUND = 4096,
 	NATIVE_ARMED = 4096,
+	NATIVE_GIVEN = 256,
 };
 
 /* A thread that hark has made a timer for: timer.c. */
 struct native_armed {
 	uint32_t tid;
 	uint32_t timer; /* its number plus 1; 0: the thread itself has it */
+};
+
+/* Code that the program may write to itself, so that no probe is in it any
+ * more: rewrite.c. */
+struct native_given {
+	uint64_t n; /* atomic */
+	struct {
+		uint64_t from, to;
+	} at[NATIVE_GIVEN];
+	uint32_t giver; /* atomic: the pid, while bytes are being put back */
+	uint32_t zero;
 };
 
 /* A thread that had blocked signals of ours when probes came. */
@@ -126,6 +138,7 @@ struct native_home {
 	struct native_armed armed[NATIVE_ARMED];
 	uint64_t scratch[16];
 	struct native_calm calm;
+	struct native_given given;
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
 _Static_assert(offsetof(struct native_home, retried) == NATIVE_LEAVE_STACK,
@@ -299,6 +312,17 @@ void native_ticked(struct native_thread *t);
 
 uint64_t native_wait(struct probe_frame *frame, int64_t *answer);
 uint64_t native_exec(struct probe_frame *frame, int64_t *answer);
+
+/* -- rewrite.c -- */
+
+/* mprotect, pkey_mprotect: 0, 1, as native_call() */
+uint64_t native_protect(const struct probe_frame *frame, int64_t *answer);
+/* Was the probe that this address belongs to given up, or is other code there
+ * by now? */
+bool native_is_given(uint64_t pc);
+/* Is it just being given up, with a trap in its first byte? The thread is to
+ * try again. */
+bool native_is_giving(uint64_t pc);
 
 /* -- announce.c -- */
 

@@ -21,6 +21,8 @@ bool native_hooks(uint64_t number)
 	case NR_EXECVEAT:
 	case NR_PRCTL:
 	case NR_SECCOMP:
+	case NR_MPROTECT:
+	case NR_PKEY_MPROTECT:
 		return true;
 	default:
 		return false;

@@ -5,6 +5,7 @@
 #include "native/native.h"
 
 enum {
+	NR_MPROTECT = 10,
 	NR_UNMAP = 11,
 	NR_ACTION = 13,
 	NR_MASK = 14,
@@ -20,6 +21,7 @@ enum {
 	NR_EPOLL_PWAIT = 281,
 	NR_SECCOMP = 317,
 	NR_EXECVEAT = 322,
+	NR_PKEY_MPROTECT = 329,
 	NR_CLONE3 = 435,
 	NR_EPOLL_PWAIT2 = 441,
 };

@@ -63,7 +63,7 @@ static const struct collect_trap *find_trap(uint64_t pc)
 		uint64_t mid = lo + (hi - lo) / 2;
 
 		if (traps[mid].pc == pc)
-			return &traps[mid];
+			return native_is_given(pc) ? 0 : &traps[mid];
 		if (traps[mid].pc < pc)
 			lo = mid + 1;
 		else
@@ -136,7 +136,8 @@ static bool is_our_trap(const struct caught *c)
 		gregs(c)[GREG_RIP] = trap->resume;
 		return true;
 	}
-	if (c->sig == SIG_TRAP ? is_int3_now(pc) || is_aborted(c->pc)
+	if (c->sig == SIG_TRAP ? !native_is_giving(pc) &&
+				     (is_int3_now(pc) || is_aborted(c->pc))
 			       : !try_again(pc))
 		return false;
 	gregs(c)[GREG_RIP] = pc;

@@ -219,6 +219,11 @@ uint32_t board_exec_missed(const struct board *b)
 	return __atomic_load_n(&b->base->exec_missed, __ATOMIC_RELAXED);
 }
 
+uint32_t board_given(const struct board *b)
+{
+	return __atomic_load_n(&b->base->given, __ATOMIC_RELAXED);
+}
+
 static void say_exec(struct board *b, enum collect_exec what)
 {
 	__atomic_store_n(&b->base->exec, (uint32_t)what, __ATOMIC_RELEASE);

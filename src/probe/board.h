@@ -62,6 +62,8 @@ void board_exec_heard(struct board *b);
 void board_exec_over(struct board *b);
 /* How many did not wait any longer, and have gone on without probes. */
 uint32_t board_exec_missed(const struct board *b);
+/* Probed places that the program has made writable. */
+uint32_t board_given(const struct board *b);
 
 /* -- Records -- */
 

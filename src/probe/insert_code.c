@@ -222,12 +222,17 @@ static void add_traps(struct insertion *i, const struct insert_patch *m,
 
 /* -- Changes -- */
 
+/* low, high: the bytes that the patch depends on. */
 static void add_change(struct insertion *i, uint64_t at, const uint8_t *bytes,
-		       const uint8_t *old, unsigned len)
+		       const uint8_t *old, unsigned len, uint64_t low,
+		       uint64_t high)
 {
 	struct collect_change *c = &i->change[i->n_changes++];
 
-	*c = (struct collect_change){.at = at, .len = (uint8_t)len};
+	*c = (struct collect_change){.at = at,
+				     .len = (uint8_t)len,
+				     .before = (uint8_t)(at - low),
+				     .after = (uint16_t)(high - at)};
 	memcpy(c->bytes, bytes, len);
 	memcpy(c->old, old, len);
 }
@@ -235,11 +240,20 @@ static void add_change(struct insertion *i, uint64_t at, const uint8_t *bytes,
 static void add_changes(struct insertion *i, const struct insert_patch *m)
 {
 	const struct patch *p = m->patch;
+	unsigned len = p->len + (unsigned)p->relies;
+	uint64_t at = p->at + m->bias, hop = p->hop + m->bias;
+	uint64_t low = at, high = at + (len > p->window ? len : p->window);
+	size_t first = i->n_changes;
 
-	if (p->hop != 0)
-		add_change(i, p->hop + m->bias, p->hop_bytes, p->hop_old,
-			   FORM_LEN);
-	add_change(i, p->at + m->bias, p->bytes, p->old, p->len);
+	if (p->hop != 0) {
+		low = hop < low ? hop : low;
+		high = hop + FORM_LEN > high ? hop + FORM_LEN : high;
+		add_change(i, hop, p->hop_bytes, p->hop_old, FORM_LEN, low,
+			   high);
+	}
+	add_change(i, at, p->bytes, p->old, p->len, low, high);
+	for (; first < i->n_changes; first++)
+		i->change[first].is_hook = m->hooked != 0;
 }
 
 /* Is the program's code that of its file? */
@@ -399,6 +413,8 @@ int insert_change_text(struct insertion *i, struct door *d,
 		       struct hark_err *err)
 {
 	_Static_assert((int)COLLECT_BYTES == (int)FORM_BYTES, "of one patch");
+	if (insert_forget_given(i, d, err) < 0)
+		return -1;
 	for (size_t k = i->first.change; k < i->n_changes; k++) {
 		const struct collect_change *c = &i->change[k];
 

@@ -7,6 +7,7 @@
  *	insert_sites.c	  what the plan says: sites, clauses, texts, tables
  *	insert_code.c	  trampolines and changed bytes
  *	insert_place.c	  what is mapped where bytes are changed
+ *	insert_given.c	  what the program itself changes there
  *	insert_signals.c  the program's handlers, and hark's
  *	insert_timers.c	  timers of its threads
  *	insert_record.c	  what leaving needs: written down, and read again
@@ -93,7 +94,7 @@ struct insertion {
 	size_t n_codes;
 	struct collect_trap *trap; /* owned */
 	size_t n_traps;
-	struct insert_kept kept_codes, kept_traps;
+	struct insert_kept kept_codes, kept_traps, kept_changes;
 	struct insert_lost *lost; /* owned: of modules that are gone */
 	size_t n_lost;
 	uint64_t
@@ -199,6 +200,16 @@ bool *insert_changes_in_place(const struct insert_left *l, const struct door *d,
 			      struct hark_err *err);
 bool *insert_semaphores_in_place(const struct insert_left *l,
 				 const struct door *d, struct hark_err *err);
+
+/* -- insert_given.c: code that the program changes itself -- */
+
+/* Before the changes that go in now: what was there before them, and was given
+ * up, is forgotten. */
+int insert_forget_given(const struct insertion *i, const struct door *d,
+			struct hark_err *err);
+/* Those that the process has given up are not in place. */
+void insert_leave_given(const struct insert_left *l, const struct door *d,
+			bool *in_place);
 
 /* -- insert_signals.c -- */
 

@@ -44,6 +44,7 @@ static int restore_text(const struct insert_left *l, const struct door *d,
 
 	if (in_place == NULL)
 		return -1;
+	insert_leave_given(l, d, in_place);
 	for (uint64_t k = l->record.changes.n; k-- > 0 && rc == 0;) {
 		const struct collect_change *c = &l->change[k];
 		uint8_t now[COLLECT_BYTES];

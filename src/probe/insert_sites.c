@@ -482,6 +482,31 @@ static int put_list(struct insertion *i, struct insert_kept *kept,
 	return 0;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct collect_change *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static int put_changes(struct insertion *i, struct collect_span *out,
+		       struct hark_err *err)
+{
+	size_t size = sizeof *i->change;
+	struct collect_change *sorted = calloc(i->n_changes + 1, size);
+	int rc;
+
+	if (sorted == NULL)
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	if (i->n_changes > 0)
+		memcpy(sorted, i->change, i->n_changes * size);
+	qsort(sorted, i->n_changes, size, by_place);
+	rc =
+	    put_list(i, &i->kept_changes, sorted, i->n_changes, size, out, err);
+	free(sorted);
+	return rc;
+}
+
 int insert_publish(struct insertion *i, const struct collect_span *frames,
 		   struct hark_err *err)
 {
@@ -498,6 +523,7 @@ int insert_publish(struct insertion *i, const struct collect_span *frames,
 		     &index.codes, err) < 0 ||
 	    put_list(i, &i->kept_traps, i->trap, i->n_traps, sizeof *i->trap,
 		     &index.traps, err) < 0 ||
+	    put_changes(i, &index.changes, err) < 0 ||
 	    insert_put(i, &index, sizeof index, &at, err) < 0)
 		return -1;
 	__atomic_store_n(&head->index, at, __ATOMIC_RELEASE);

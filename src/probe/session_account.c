@@ -151,6 +151,23 @@ static void explain_clock(const struct session *s,
 		     "(/proc/sys/kernel/perf_event_paranoid is above 1)");
 }
 
+static void explain_given(const struct session *s,
+			  void (*line)(void *ctx, bool is_loss,
+				       const char *text),
+			  void *ctx)
+{
+	uint32_t n = board_given(s->board);
+	char text[128];
+
+	if (n == 0)
+		return;
+	fmt_text(text, sizeof text,
+		 "the probes of %u place%s were taken out: the program has "
+		 "made its code there writable",
+		 n, n == 1 ? "" : "s");
+	line(ctx, true, text);
+}
+
 void session_explain(const struct session *s,
 		     void (*line)(void *ctx, bool is_loss, const char *text),
 		     void *ctx)
@@ -167,6 +184,7 @@ void session_explain(const struct session *s,
 			 board_exec_missed(s->board));
 		line(ctx, true, text);
 	}
+	explain_given(s, line, ctx);
 	if (t.damaged > 0) {
 		fmt_text(text, sizeof text,
 			 "%lu records are damaged, and not shown",

@@ -119,11 +119,12 @@ struct collect_frames {
 };
 
 struct collect_index {
-	struct collect_span sites;  /* struct collect_site */
-	struct collect_span codes;  /* struct collect_code */
-	struct collect_span traps;  /* struct collect_trap */
-	struct collect_span frames; /* struct collect_frames */
-	uint64_t generation;	    /* another one: these have changed */
+	struct collect_span sites;   /* struct collect_site */
+	struct collect_span codes;   /* struct collect_code */
+	struct collect_span traps;   /* struct collect_trap */
+	struct collect_span frames;  /* struct collect_frames */
+	struct collect_span changes; /* struct collect_change; they ascend */
+	uint64_t generation;	     /* another one: these have changed */
 };
 
 /* ns = base_ns + ((tsc - base_tsc) * mult >> 32); mult 0: the kernel is asked
@@ -172,10 +173,22 @@ enum { COLLECT_BYTES = 20 }; /* that one patch may change */
 struct collect_change {
 	uint64_t at;
 	uint64_t place; /* what is mapped there (probe/insert_place.c) */
-	uint8_t len, zero[3];
+	uint8_t len;
+	uint8_t is_hook; /* of a system call, not only of probes */
+	/* From .at - before to .at + after lies all that must stay as it is
+	 * while these bytes are changed: instructions that are moved, padding
+	 * that is hopped to. */
+	uint8_t before, zero;
 	uint8_t bytes[COLLECT_BYTES], old[COLLECT_BYTES];
-	uint8_t pad[4];
+	uint16_t after, pad;
 };
+
+/* Does it depend on one of the bytes [from, to)? */
+static inline int collect_depends(const struct collect_change *c, uint64_t from,
+				  uint64_t to)
+{
+	return c->at - c->before < to && c->at + c->after > from;
+}
 
 struct collect_range {
 	uint64_t at, len;
