@@ -48,7 +48,9 @@ struct listing {
 	size_t first[BUCKETS]; /* plus 1; 0: none */
 	struct hook *hook;     /* owned */
 	size_t n_hooks, hook_space;
-	struct space_own own;				   /* borrowed */
+	struct space_own own;		/* borrowed */
+	struct collect_range *writable; /* owned */
+	size_t n_writable;
 	bool (*wanted)(void *ctx, const struct module *m); /* or NULL */
 	void *wanted_ctx;				   /* borrowed */
 	/* Of the description being added: */
@@ -90,6 +92,7 @@ void listing_free(struct listing *l)
 	free(l->area);
 	free(l->one);
 	free(l->hook);
+	free(l->writable);
 	free(l);
 }
 
@@ -394,7 +397,8 @@ int listing_add_hooks(struct listing *l, bool (*wanted)(uint64_t number),
 
 int listing_make(struct listing *l, struct hark_err *err)
 {
-	if (space_of_pid(l->pid, &l->own, l->room, err) < 0)
+	if (space_of_pid(l->pid, &l->own, l->room, err) < 0 ||
+	    space_writable(l->pid, &l->writable, &l->n_writable, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->n_areas; i++)
 		if (rseq_bar(l->area[i].survey, l->area[i].module->file, err) <
@@ -409,6 +413,26 @@ int listing_make(struct listing *l, struct hark_err *err)
 size_t listing_count(const struct listing *l)
 {
 	return l->n;
+}
+
+static bool is_writable(const struct listing *l, uint64_t addr)
+{
+	for (size_t i = 0; i < l->n_writable; i++)
+		if (addr - l->writable[i].at < l->writable[i].len)
+			return true;
+	return false;
+}
+
+static const char *refusal_of(const struct listing *l, const struct area *a,
+			      uint64_t addr)
+{
+	const char *why;
+
+	if (is_writable(l, addr + a->module->bias))
+		return "its code is writable: the program may change it at any "
+		       "time";
+	why = form_refusal(a->survey, addr);
+	return why != NULL ? why : "it overlaps another instruction";
 }
 
 void listing_get(const struct listing *l, size_t i, struct probe *out)
@@ -432,11 +456,10 @@ void listing_get(const struct listing *l, size_t i, struct probe *out)
 			      .semaphore = o->semaphore};
 	if (out->semaphore != 0)
 		out->semaphore += a->module->bias;
-	out->patch = plan_find(a->plan, addr, &out->insn);
+	if (!is_writable(l, out->addr))
+		out->patch = plan_find(a->plan, addr, &out->insn);
 	if (out->patch == NULL)
-		out->refusal = form_refusal(a->survey, addr);
-	if (out->patch == NULL && out->refusal == NULL)
-		out->refusal = "it overlaps another instruction";
+		out->refusal = refusal_of(l, a, addr);
 }
 
 size_t listing_hook_count(const struct listing *l)

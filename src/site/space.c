@@ -103,23 +103,84 @@ static char *read_all(FILE *f)
 	return NULL;
 }
 
-int space_of_pid(int pid, const struct space_own *own, struct room *r,
-		 struct hark_err *err)
+/* The list of mappings, which the caller frees; NULL with err. */
+static char *read_maps(int pid, struct hark_err *err)
 {
 	char path[64], *text;
 	FILE *f;
-	int rc;
 
 	snprintf(path, sizeof path, "/proc/%d/maps", pid);
 	f = fopen(path, "re");
-	if (f == NULL)
-		return err_set(err, HARK_EIO, errno, "%s: %s", path,
-			       strerror(errno));
+	if (f == NULL) {
+		err_set(err, HARK_EIO, errno, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
 	text = read_all(f);
 	fclose(f);
 	if (text == NULL)
-		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+		err_set(err, HARK_ENOMEM, 0, "out of memory");
+	return text;
+}
+
+int space_of_pid(int pid, const struct space_own *own, struct room *r,
+		 struct hark_err *err)
+{
+	char *text = read_maps(pid, err);
+	int rc;
+
+	if (text == NULL)
+		return -1;
 	rc = space_of_maps(text, own, r, err);
 	free(text);
 	return rc;
+}
+
+/* -- Code that its program may change -- */
+
+/* START-END rwxp ... */
+static bool is_writable(const char *line)
+{
+	const char *rights = strchr(line, ' ');
+
+	return rights != NULL && strlen(rights) > 2 && rights[2] == 'w';
+}
+
+static int add_range(struct collect_range **all, size_t *n, uint64_t lo,
+		     uint64_t hi)
+{
+	struct collect_range *more = reallocarray(*all, *n + 1, sizeof *more);
+
+	if (more == NULL)
+		return -1;
+	more[(*n)++] = (struct collect_range){lo, hi - lo};
+	*all = more;
+	return 0;
+}
+
+int space_writable(int pid, struct collect_range **out, size_t *n,
+		   struct hark_err *err)
+{
+	char *text = read_maps(pid, err);
+	struct collect_range *all = NULL;
+	uint64_t lo, hi;
+	size_t found = 0;
+	int rc = 0;
+
+	if (text == NULL)
+		return -1;
+	for (char *line = text; rc == 0 && *line != '\0';) {
+		size_t len = strcspn(line, "\n");
+
+		if (read_range(line, &lo, &hi) && is_writable(line))
+			rc = add_range(&all, &found, lo, hi);
+		line += len + (line[len] == '\n');
+	}
+	free(text);
+	if (rc < 0) {
+		free(all);
+		return err_set(err, HARK_ENOMEM, 0, "out of memory");
+	}
+	*out = all;
+	*n = found;
+	return 0;
 }

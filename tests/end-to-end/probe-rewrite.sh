@@ -5,8 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 22
+plan 24
 
+build rewrite
+build rewrite -DOPEN -Wl,--no-warn-rwx-segments && mv rewrite rewrite-open
 build rewrite
 
 FUNCTIONS='whole middle beyond trapped steady across distant'
@@ -64,3 +66,10 @@ finish
 is "one that runs on when hark has left: its code is its own" \
 	"$?:$(tail -n 1 guest.out)" 0:ok
 like "what was given up is said there, too" "$(cat errors)" "$LINE"
+
+# -- Code that is writable from the start --
+
+probe "$ENDS" ./rewrite-open once
+refused=$status:$err
+is "it is refused" "${refused%%:*}" 125
+like "with the reason" "$refused" 'cannot be probed: its code is writable'
