@@ -134,6 +134,11 @@ const struct collect_plan *insert_shared_plan(const struct insertion *i)
 	return (const struct collect_plan *)i->plan.base;
 }
 
+void insert_shown(struct insertion *i)
+{
+	insert_sync(i);
+}
+
 int insert_board_file(const struct insertion *i)
 {
 	return i->board_file;

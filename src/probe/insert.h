@@ -124,6 +124,8 @@ uint32_t insert_next(const struct insertion *i);
 /* As hark has them mapped. */
 const struct collect_plan *insert_shared_plan(const struct insertion *i);
 struct collect_plan *insert_own_plan(struct insertion *i);
+/* What was changed there is seen by the process from now on. */
+void insert_shown(struct insertion *i);
 void *insert_board(const struct insertion *i);
 /* The file of the board; borrowed. */
 int insert_board_file(const struct insertion *i);

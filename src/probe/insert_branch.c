@@ -160,6 +160,12 @@ static bool is_zero(const uint8_t *page)
 	return page[0] == 0 && memcmp(page, page + 1, INSERT_PAGE - 1) == 0;
 }
 
+static int is_changed(const struct insertion *i, struct hark_err *err)
+{
+	return err_set(err, HARK_EREFUSE, 0,
+		       "process %d has changed its probes", i->pid);
+}
+
 /* Most of it is room that was never used. */
 static int copy_plan(struct insertion *i, const struct door *d,
 		     struct hark_err *err)
@@ -175,8 +181,46 @@ static int copy_plan(struct insertion *i, const struct door *d,
 	return 0;
 }
 
+static bool is_span(const struct insertion *i, const struct collect_span *s,
+		    size_t size)
+{
+	return s->offset <= i->plan.used &&
+	       s->n <= (i->plan.used - s->offset) / size && s->offset % 8 == 0;
+}
+
+/* The process may have mapped anything in the place of its plan. */
+static bool is_index(const struct insertion *i, uint64_t at)
+{
+	const struct collect_index *index =
+	    (const struct collect_index *)(i->plan.base + at);
+
+	return at % 8 == 0 && at >= sizeof(struct collect_plan) &&
+	       at <= i->plan.used - sizeof *index &&
+	       i->plan.used >= sizeof *index + sizeof(struct collect_plan) &&
+	       is_span(i, &index->sites, sizeof(struct collect_site)) &&
+	       is_span(i, &index->codes, sizeof(struct collect_code)) &&
+	       is_span(i, &index->traps, sizeof(struct collect_trap)) &&
+	       is_span(i, &index->frames, sizeof(struct collect_frames));
+}
+
+/* Is it the script that hark has? Its layout is that of the board. */
+static bool is_same_script(const struct insertion *i,
+			   const struct insertion *from)
+{
+	const struct collect_plan *head = insert_shared_plan(i),
+				  *known = insert_shared_plan(from);
+	const struct probe_program *p = i->want->program;
+
+	return is_span(i, &head->program, 1) && head->program.n == p->size &&
+	       memcmp(collect_at(head, head->program.offset), p, p->size) ==
+		   0 &&
+	       memcmp(&head->geometry, &known->geometry,
+		      sizeof head->geometry) == 0;
+}
+
 static int set_head(struct insertion *i, const struct insert_left *l,
-		    const struct door *d, struct hark_err *err)
+		    const struct insertion *from, const struct door *d,
+		    struct hark_err *err)
 {
 	struct collect_plan *head = (struct collect_plan *)i->plan.base;
 	uint64_t index = 0;
@@ -184,12 +228,15 @@ static int set_head(struct insertion *i, const struct insert_left *l,
 	if (remote_read(d, l->head.home + offsetof(struct collect_home, index),
 			&index, sizeof index, err) < 0)
 		return -1;
+	if (!is_index(i, head->index) || (index != 0 && !is_index(i, index)) ||
+	    !is_same_script(i, from))
+		return is_changed(i, err);
 	/* Sites of all that share the plan: none is overwritten. */
 	i->sites = collect_index(head)->sites.offset;
 	i->n_sites = i->first.site = collect_index(head)->sites.n;
 	head->pid = (uint32_t)proc_inner_id(d->pid, d->pid);
 	if (index != 0)
-		__atomic_store_n(&head->index, index, __ATOMIC_RELEASE);
+		head->index = index;
 	return 0;
 }
 
@@ -220,13 +267,12 @@ static int fill(struct insertion *i, struct insert_left *l, struct door *d,
 	int ours = -1, rc = -1;
 
 	place(i, l);
-	if (i->plan.used > i->plan.size)
-		return err_set(err, HARK_EREFUSE, 0,
-			       "process %d has changed its probes", i->pid);
+	if (i->plan.used > i->plan.size || i->board.size != from->board.size)
+		return is_changed(i, err);
 	if (remote_memfd(d, &fd, &ours, err) == 0 &&
 	    insert_make_ours(&i->plan, ours, true, err) == 0 &&
 	    insert_share_board(i, from, err) == 0 &&
-	    copy_plan(i, d, err) == 0 && set_head(i, l, d, err) == 0 &&
+	    copy_plan(i, d, err) == 0 && set_head(i, l, from, d, err) == 0 &&
 	    take_lists(i, l, d, err) == 0 && insert_make_tables(i, err) == 0 &&
 	    insert_record(i, err) == 0)
 		rc = insert_put_there(d, i->plan.at, i->plan.size, PROT_READ,

@@ -49,19 +49,87 @@ int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err)
 	return 0;
 }
 
-int insert_make_ours(struct insert_shared *s, int fd, bool is_read,
+/* The file is what is shown; the original is private. */
+static int keep_original(struct insert_shared *s, struct hark_err *err)
+{
+	void *p = mmap(NULL, s->size, PROT_READ | PROT_WRITE,
+		       PRIVATE | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return err_set(err, HARK_ENOMEM, errno,
+			       "cannot map %lu bytes: %s",
+			       (unsigned long)s->size, strerror(errno));
+	s->shown = s->base;
+	s->base = p;
+	return 0;
+}
+
+int insert_make_ours(struct insert_shared *s, int fd, bool is_plan,
 		     struct hark_err *err)
 {
 	if (remote_fix_size(fd, s->size) < 0)
 		return err_set(err, HARK_ENOMEM, errno,
 			       "cannot make %lu bytes of shared memory: %s",
 			       (unsigned long)s->size, strerror(errno));
-	if (insert_map_ours(s, fd, err) < 0)
+	if (insert_map_ours(s, fd, err) < 0 ||
+	    (is_plan && keep_original(s, err) < 0))
 		return -1;
-	return remote_seal(fd, is_read) == 0
+	return remote_seal(fd, is_plan) == 0
 		   ? 0
 		   : err_set(err, HARK_EDENIED, errno,
 			     "cannot seal shared memory: %s", strerror(errno));
+}
+
+/* -- What the process sees of the plan -- */
+
+static bool is_zero(const uint8_t *bytes, size_t len)
+{
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}
+
+/* Room that was never used stays without memory. */
+static void show(const struct insert_shared *s, uint64_t from, uint64_t to)
+{
+	for (uint64_t at = from; at < to;) {
+		uint64_t end = (at | (INSERT_PAGE - 1)) + 1;
+
+		end = end < to ? end : to;
+		if (!is_zero(s->base + at, end - at))
+			memcpy(s->shown + at, s->base + at, end - at);
+		at = end;
+	}
+}
+
+void insert_show_range(const struct insertion *i, uint64_t at, uint64_t len)
+{
+	memcpy(i->plan.shown + at, i->plan.base + at, len);
+}
+
+/* Threads that run look at .index and .calm_to: a store each, after all that
+ * they lead to. Another hark looks at .self and .removal. */
+void insert_sync(struct insertion *i)
+{
+	struct insert_shared *s = &i->plan;
+	const struct collect_plan *from = plan_of(i);
+	struct collect_plan *to = (struct collect_plan *)s->shown, head = *from;
+
+	if (s->used > sizeof head) {
+		show(s, s->synced > sizeof head ? s->synced : sizeof head,
+		     s->used);
+		s->synced = s->used;
+	}
+	if (i->sites != 0)
+		show(s, i->sites,
+		     i->sites + i->n_sites * sizeof(struct collect_site));
+	head.index = to->index;
+	head.calm_to = to->calm_to;
+	head.self = to->self;
+	head.removal = to->removal;
+	*to = head;
+	__atomic_store_n(&to->removal, from->removal, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->self, from->self, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->calm_to, from->calm_to, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->index, from->index, __ATOMIC_RELEASE);
 }
 
 /* -- Pages of trampolines -- */
@@ -189,7 +257,8 @@ static void place(struct insertion *i)
  */
 static void be_believed(struct insertion *i)
 {
-	__atomic_store_n(&plan_of(i)->self, i->plan.at, __ATOMIC_RELEASE);
+	plan_of(i)->self = i->plan.at;
+	insert_sync(i);
 }
 
 static void measure(struct insertion *i)
@@ -409,5 +478,7 @@ void insert_unmap_ours(struct insertion *i)
 		munmap(i->board.base, i->board.size);
 	if (i->plan.base != NULL)
 		munmap(i->plan.base, i->plan.size);
-	i->board.base = i->plan.base = NULL;
+	if (i->plan.shown != NULL)
+		munmap(i->plan.shown, i->plan.size);
+	i->board.base = i->plan.base = i->plan.shown = NULL;
 }

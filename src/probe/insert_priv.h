@@ -27,11 +27,15 @@ static inline uint64_t insert_page_up(uint64_t v)
 	return (v + INSERT_PAGE - 1) & ~(uint64_t)(INSERT_PAGE - 1);
 }
 
-/* Memory that hark has mapped, and the process too. */
+/* Memory that hark has mapped, and the process too. Of the plan hark keeps the
+ * original to itself, and only writes the other: a process that has opened the
+ * file before it was sealed may write there, and hark believes its plan. */
 struct insert_shared {
-	uint8_t *base; /* in hark */
-	uint64_t at;   /* in the process; 0: not mapped there */
+	uint8_t *base;	/* in hark */
+	uint8_t *shown; /* of the plan: what the process sees; else NULL */
+	uint64_t at;	/* in the process; 0: not mapped there */
 	uint64_t size, used;
+	uint64_t synced; /* of the plan: what is shown, but for what changes */
 };
 
 /* All probes of one patch. */
@@ -138,11 +142,16 @@ int insert_map(struct insertion *i, struct door *d, struct hark_err *err);
 int insert_map_code(const struct insertion *i, struct door *d,
 		    struct hark_err *err);
 void insert_unmap_ours(struct insertion *i);
-/* A new file gets its length for good, and is mapped in hark. is_read: no
+/* A new file gets its length for good, and is mapped in hark. is_plan: no
  * process can map it for writing from then on, nor make a mapping of it
- * writable. */
-int insert_make_ours(struct insert_shared *s, int fd, bool is_read,
+ * writable; and hark has an original, which is empty. */
+int insert_make_ours(struct insert_shared *s, int fd, bool is_plan,
 		     struct hark_err *err);
+/* The plan as it is now is shown to the process: all that was added since the
+ * last time, its sites, and then its head. */
+void insert_sync(struct insertion *i);
+/* What is written anew where something was shown before. */
+void insert_show_range(const struct insertion *i, uint64_t at, uint64_t len);
 /* Of a file: in hark; and in the process, at that place. fd -1: no file. */
 int insert_map_ours(struct insert_shared *s, int fd, struct hark_err *err);
 int insert_put_there(struct door *d, uint64_t at, uint64_t len, int prot,

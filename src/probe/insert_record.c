@@ -92,10 +92,12 @@ int insert_record(struct insertion *i, struct hark_err *err)
 	end = put_span(i->plan.base, end, i->range, i->n_ranges,
 		       sizeof *i->range, &r.ranges);
 	end = put_changes(i, end, &r.changes);
-	put_span(i->plan.base, end, i->semaphore, i->n_semaphores,
-		 sizeof *i->semaphore, &r.semaphores);
+	end = put_span(i->plan.base, end, i->semaphore, i->n_semaphores,
+		       sizeof *i->semaphore, &r.semaphores);
 	memcpy(i->plan.base + at, &r, sizeof r);
-	__atomic_store_n(&head->removal, at, __ATOMIC_RELEASE);
+	insert_show_range(i, at, end - at);
+	head->removal = at;
+	insert_sync(i);
 	return 0;
 }
 

@@ -445,7 +445,8 @@ int insert_sites(struct insertion *i, struct hark_err *err)
 	index.sites = (struct collect_span){i->sites, i->n_sites};
 	if (insert_put(i, &index, sizeof index, &at, err) < 0)
 		return -1;
-	__atomic_store_n(&head->index, at, __ATOMIC_RELEASE);
+	head->index = at;
+	insert_sync(i);
 	return 0;
 }
 
@@ -526,6 +527,7 @@ int insert_publish(struct insertion *i, const struct collect_span *frames,
 	    put_changes(i, &index.changes, err) < 0 ||
 	    insert_put(i, &index, sizeof index, &at, err) < 0)
 		return -1;
-	__atomic_store_n(&head->index, at, __ATOMIC_RELEASE);
+	head->index = at;
+	insert_sync(i);
 	return 0;
 }

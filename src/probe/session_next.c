@@ -134,6 +134,7 @@ void session_calm(struct session *s)
 		return;
 	st->was_deep = true;
 	fd = calm_open(s->pid, insert_own_plan(st->insertion));
+	insert_shown(st->insertion);
 	st->calm = fd > 0 ? fd : 0;
 	sampling_held(s->sampling, s->pid, since);
 }
