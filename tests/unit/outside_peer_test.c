@@ -3,6 +3,7 @@
  * A child process plays the program: it maps the same file. */
 #include "outside/peer.h"
 
+#include "outside/asker.h"
 #include "outside/bells.h"
 #include "outside/tracee.h"
 #include "wire/channel.h"
@@ -48,6 +49,32 @@ static struct peer *open_peer(int fd, int deaf)
 		ck_abort_msg("%s", err.text);
 	return p;
 }
+
+/* Any process can map something at the channel's address. */
+START_TEST(an_ask_is_believed_of_a_process_that_has_the_channel)
+{
+	int fd = make_file(), other = make_file();
+	uint8_t *page = map_file(fd);
+	struct peer_place place = {getpid(), (uint64_t)(uintptr_t)page,
+				   (uint64_t)(uintptr_t)page + SIZE};
+	struct asker who;
+	struct hark_err err;
+	struct peer *p;
+
+	ck_assert_int_eq(0, peer_open(dup(fd), &place, 1, &p, &err));
+	peer_run(p)->ask.pid = (uint32_t)getpid();
+	peer_run(p)->ask.tid = (uint32_t)gettid();
+	ck_assert_int_eq(0, asker_find(p, &who));
+	ck_assert_int_eq(who.pid, getpid());
+	ck_assert_ptr_eq(page, mmap(page, SIZE, PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_FIXED, other, 0));
+	ck_assert_int_eq(-1, asker_find(p, &who));
+	munmap(page, SIZE);
+	peer_close(p);
+	close(fd);
+	close(other);
+}
+END_TEST
 
 START_TEST(a_program_sees_whether_hark_listens)
 {
@@ -298,6 +325,7 @@ Suite *outside_peer_suite(void)
 	Suite *s = suite_create("outside_peer");
 	TCase *t = tcase_create("peer");
 
+	tcase_add_test(t, an_ask_is_believed_of_a_process_that_has_the_channel);
 	tcase_add_test(t, a_program_sees_whether_hark_listens);
 	tcase_add_test(t, killed_hark_leaves_owner_died_in_every_word);
 	tcase_add_test(t, a_peer_is_deserted_when_the_last_mapping_goes);
