@@ -8,6 +8,7 @@
 #include "image/lines.h"
 #include "present/json.h"
 #include "present/say.h"
+#include "present/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,12 +187,12 @@ static void access_text(struct list *l, const struct hark_access *x,
 	hark_position_text(&x->at, position, sizeof position);
 	space_code(l->a->space, x->pc, false, code, sizeof code);
 	if (x->is_write)
-		printf("%-16s %s%s: %s -> %s  (%s)\n", position, l->what,
-		       prose_of(&p->path), prose_of(&p->before),
-		       prose_of(&p->after), code);
+		text_print("%-16s %s%s: %s -> %s  (%s)\n", position, l->what,
+			   prose_of(&p->path), prose_of(&p->before),
+			   prose_of(&p->after), code);
 	else
-		printf("%-16s %s%s: %s  (%s)\n", position, l->what,
-		       prose_of(&p->path), prose_of(&p->after), code);
+		text_print("%-16s %s%s: %s  (%s)\n", position, l->what,
+			   prose_of(&p->path), prose_of(&p->after), code);
 }
 
 static int print_access(void *ctx, const struct hark_access *x)
@@ -316,18 +317,18 @@ static void call_text(struct ask *a, const char *name,
 	char position[64], code[CODE_LEN];
 
 	hark_position_text(&c->at, position, sizeof position);
-	printf("%-16s %s(", position, name);
+	text_print("%-16s %s(", position, name);
 	for (unsigned i = 0; i < c->n; i++)
-		printf("%s%s = %s", i > 0 ? ", " : "", c->arguments[i].name,
-		       c->arguments[i].text);
-	printf(")");
+		text_print("%s%s = %s", i > 0 ? ", " : "", c->arguments[i].name,
+			   c->arguments[i].text);
+	text_print(")");
 	if (!c->has_returned)
-		printf(" does not return");
+		text_print(" does not return");
 	else if (c->result.text[0] != '\0')
-		printf(" = %s", c->result.text);
+		text_print(" = %s", c->result.text);
 	if (c->caller != 0) {
 		space_code(a->space, c->caller, true, code, sizeof code);
-		printf("  (from %s)", code);
+		text_print("  (from %s)", code);
 	}
 	putchar('\n');
 }
@@ -388,7 +389,7 @@ static int print_visit(void *ctx, const struct hark_position *at, uint64_t pc)
 	} else {
 		hark_position_text(at, position, sizeof position);
 		space_code(l->a->space, pc, false, code, sizeof code);
-		printf("%-16s %s\n", position, code);
+		text_print("%-16s %s\n", position, code);
 	}
 	l->n++;
 	return l->a->limit != 0 && l->n == l->a->limit;

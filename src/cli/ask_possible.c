@@ -4,6 +4,7 @@
 
 #include "ask/show.h"
 #include "present/json.h"
+#include "present/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,19 +66,19 @@ static int note(void *ctx, const struct hark_access *by, const uint8_t *bytes,
 
 static void print_text(const struct possible *p, const char *what)
 {
-	printf("%s = %s", what, p->values[0]);
+	text_print("%s = %s", what, p->values[0]);
 	for (unsigned i = 1; i < p->n; i++)
-		printf(" or %s", p->values[i]);
+		text_print(" or %s", p->values[i]);
 	if (p->has_more)
-		printf(" or others");
+		text_print(" or others");
 	for (unsigned i = 0; p->n > 1 && i < p->n_threads; i++)
-		printf("%s%" PRIu32,
-		       i > 0 ? i + 1 == p->n_threads ? " and " : ", "
-		       : p->n_threads > 1 ? "  (threads "
-					  : "  (thread ",
-		       p->threads[i]);
+		text_print("%s%" PRIu32,
+			   i > 0 ? i + 1 == p->n_threads ? " and " : ", "
+			   : p->n_threads > 1 ? "  (threads "
+					      : "  (thread ",
+			   p->threads[i]);
 	if (p->n > 1 && p->n_threads > 0)
-		printf(p->n_threads > 1 ? " race)" : " races)");
+		text_print(p->n_threads > 1 ? " race)" : " races)");
 	putchar('\n');
 }
 

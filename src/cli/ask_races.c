@@ -4,6 +4,7 @@
 #include "ask/show.h"
 #include "present/json.h"
 #include "present/say.h"
+#include "present/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,8 +61,8 @@ static void access_text(const struct ask *a, const struct hark_access *x)
 	hark_position_text(&x->at, position, sizeof position);
 	space_code(a->space, x->pc, false, code, sizeof code);
 	value_text(x, value, sizeof value);
-	printf("  %-16s %s %s  (%s)\n", position,
-	       x->is_write ? "writes" : "reads ", value, code);
+	text_print("  %-16s %s %s  (%s)\n", position,
+		   x->is_write ? "writes" : "reads ", value, code);
 }
 
 static void race_text(const struct ask *a, const struct hark_race *r)
@@ -70,13 +71,13 @@ static void race_text(const struct ask *a, const struct hark_race *r)
 
 	space_name(a->space, r->address, name, sizeof name);
 	if (name[0] != '\0')
-		printf("%s", name);
+		text_print("%s", name);
 	else
-		printf("0x%" PRIx64, r->address);
-	printf(", %" PRIu32 " byte%s: threads %" PRIu32 " and %" PRIu32
-	       ", %" PRIu64 " time%s\n",
-	       r->size, r->size == 1 ? "" : "s", r->first.at.thread,
-	       r->second.at.thread, r->times, r->times == 1 ? "" : "s");
+		text_print("0x%" PRIx64, r->address);
+	text_print(", %" PRIu32 " byte%s: threads %" PRIu32 " and %" PRIu32
+		   ", %" PRIu64 " time%s\n",
+		   r->size, r->size == 1 ? "" : "s", r->first.at.thread,
+		   r->second.at.thread, r->times, r->times == 1 ? "" : "s");
 	access_text(a, &r->first);
 	access_text(a, &r->second);
 }

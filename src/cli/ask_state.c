@@ -5,6 +5,7 @@
 #include "image/lines.h"
 #include "image/vars.h"
 #include "present/json.h"
+#include "present/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ int answer_value(struct ask *a, const char *what, struct hark_err *err)
 	else if (rc == 0 && a->json)
 		value_json(a, what, &v, prose_of(&text));
 	else if (rc == 0)
-		printf("%s = %s\n", what, prose_of(&text));
+		text_print("%s = %s\n", what, prose_of(&text));
 	prose_fini(&text);
 	return rc < 0 ? -1 : 1;
 }
@@ -126,8 +127,8 @@ static void print_registers(struct ask *a, struct json *j)
 		if (a->json)
 			put_hex(j, names[i], word);
 		else
-			printf("%-8s 0x%016" PRIx64 "%s%s\n", names[i], word,
-			       hex[0] != '\0' ? "  " : "", hex);
+			text_print("%-8s 0x%016" PRIx64 "%s%s\n", names[i],
+				   word, hex[0] != '\0' ? "  " : "", hex);
 	}
 	for (unsigned i = 0; i < 16; i++) {
 		snprintf(name, sizeof name, "xmm%u", i % 100);
@@ -140,7 +141,7 @@ static void print_registers(struct ask *a, struct json *j)
 		if (a->json)
 			json_text(j, name, hex);
 		else
-			printf("%-8s %s\n", name, hex);
+			text_print("%-8s %s\n", name, hex);
 	}
 }
 
@@ -191,7 +192,7 @@ static int print_local(void *ctx, const struct var *v)
 		json_text(l->j, "value", prose_of(&text));
 		json_end(l->j);
 	} else {
-		printf("        %s = %s\n", v->name, prose_of(&text));
+		text_print("        %s = %s\n", v->name, prose_of(&text));
 	}
 	prose_fini(&text);
 	return 0;
@@ -237,13 +238,13 @@ static void print_frame(struct ask *a, struct json *j, unsigned frame,
 			json_text(j, "module", f->module->path);
 		return;
 	}
-	printf("#%-3u 0x%016" PRIx64 " %s", number, f->pc, name);
+	text_print("#%-3u 0x%016" PRIx64 " %s", number, f->pc, name);
 	if (line != NULL && line->file != NULL)
-		printf(" at %s:%u", line->file, line->line);
+		text_print(" at %s:%u", line->file, line->line);
 	else if (f->module != NULL)
-		printf(" in %s", f->module->path);
+		text_print(" in %s", f->module->path);
 	if (line != NULL && line->inlined)
-		printf(" (inlined)");
+		text_print(" (inlined)");
 	putchar('\n');
 }
 
@@ -291,7 +292,7 @@ int answer_stack(struct ask *a, struct hark_err *err)
 		json_bool(&j, "whole", why == NULL);
 		json_end(&j);
 	} else if (why != NULL) {
-		printf("     (the stack ends here: %s)\n", why);
+		text_print("     (the stack ends here: %s)\n", why);
 	}
 	return 1;
 }

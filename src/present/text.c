@@ -1,7 +1,9 @@
 /* present/text.c - UTF-8, escapes, and breaking lines. */
 #include "present/text.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How many bytes a character has whose first byte is this; 0: none has. */
@@ -111,6 +113,32 @@ size_t text_escape(const char *text, size_t len, char *out, size_t size)
 			put_byte(&s, (unsigned char)text[at + i]);
 	}
 	return s.len;
+}
+
+void text_print(const char *format, ...)
+{
+	size_t end = strlen(format), size;
+	bool has_newline = end > 0 && format[end - 1] == '\n';
+	char *text = NULL, *safe;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&text, format, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	len -= has_newline;
+	size = text_escape(text, (size_t)len, NULL, 0) + 1;
+	safe = malloc(size);
+	if (safe != NULL) {
+		text_escape(text, (size_t)len, safe, size);
+		fputs(safe, stdout);
+		free(safe);
+	}
+	free(text);
+	if (has_newline)
+		putchar('\n');
 }
 
 static size_t columns_of(const char *text, size_t len)

@@ -23,6 +23,11 @@ size_t text_decode(const char *text, size_t len, uint32_t *out);
  * character; returns the length the whole would have had. */
 size_t text_escape(const char *text, size_t len, char *out, size_t size);
 
+/* To standard output, as printf, but escaped: names of a program or of a file
+ * must not act on the terminal. Only a newline at the end of the format is one.
+ */
+void text_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* How many columns text_escape's output takes, counting one a character. */
 size_t text_columns(const char *text);
 
