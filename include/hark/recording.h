@@ -196,6 +196,13 @@ int hark_registers(struct hark_timeline *t, uint32_t thread,
 size_t hark_read(struct hark_timeline *t, uint64_t address, size_t len,
 		 uint8_t *out, uint8_t *known, struct hark_error *err);
 
+/* The first address in [address, end) of which something may be known; nothing
+ * is of those before it. `end`, if there is none. To pass over what a process
+ * has mapped and never used. The first call may take as long as a replay of the
+ * whole process. */
+uint64_t hark_next_known(struct hark_timeline *t, uint64_t address,
+			 uint64_t end);
+
 /* Mappings of this moment that are of files, and those whose whereabouts the
  * program's system calls tell: in ascending order. They live until the next
  * call. */

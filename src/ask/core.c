@@ -198,6 +198,7 @@ int core_write(struct ask_pair *p, int fd, struct core_stats *out,
 	*out = (struct core_stats){.len = l.end,
 				   .known = m.known,
 				   .unknown = m.unknown,
+				   .left_out = m.left_out,
 				   .threads = threads,
 				   .segments = (unsigned)m.n};
 	rc = 0;

@@ -10,9 +10,10 @@
 #include "ask/source.h"
 
 struct core_stats {
-	uint64_t len;	  /* of the file */
-	uint64_t known;	  /* bytes of memory in it that are */
-	uint64_t unknown; /* bytes in it that are not: zero */
+	uint64_t len;	   /* of the file */
+	uint64_t known;	   /* bytes of memory in it that are */
+	uint64_t unknown;  /* bytes in it that are not: zero */
+	uint64_t left_out; /* bytes of mappings longer than 4 GiB: not in it */
 	unsigned threads, segments;
 };
 

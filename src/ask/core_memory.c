@@ -6,17 +6,20 @@
  *
  * K1  Segments ascend, do not overlap, and consist of whole pages, of each of
  *     which at least one byte is known.
- * K2  Reservations of terabytes are read in steps, and those nobody may touch
- *     (PROT_NONE) are passed over. */
+ * K2  What no thread ever touched is passed over without being read, and so
+ *     are reservations that may not be touched (PROT_NONE).
+ * K3  In a mapping longer than 4 GiB places cannot be told apart by what the
+ *     recording keeps for quick use. It is left out, and counted. */
 #include "ask/core_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CHUNK = 1 << 20, GAP = 1 << 20, STACK_MAX = 64 << 20 };
+enum { CHUNK = 1 << 16, GAP = 1 << 20, STACK_MAX = 64 << 20 };
 enum { SEGMENTS_MAX = 1 << 20 };
 #define USER_END ((uint64_t)1 << 47)
+#define LONGEST	 ((uint64_t)1 << 32)
 
 struct finder {
 	struct ask_pair *p;
@@ -96,11 +99,20 @@ static int look_mapping(struct finder *f, const struct hark_mapping *m)
 	size_t pages;
 
 	end = end < USER_END ? end : USER_END;
-	if (m->prot == PROT_NONE)
+	if (m->prot == PROT_NONE || at >= end)
 		return 0; /* K2 */
+	if (end - at > LONGEST) {
+		f->out->left_out += end - at; /* K3 */
+		return 0;
+	}
 	while (at < end) {
-		uint64_t len = end - at < CHUNK ? end - at : CHUNK;
+		uint64_t next = hark_next_known(f->p->timeline, at, end);
+		uint64_t len;
 
+		if (next == end)
+			break;
+		at = next & ~(uint64_t)(CORE_PAGE - 1);
+		len = end - at < CHUNK ? end - at : CHUNK;
 		len = (len + CORE_PAGE - 1) & ~(uint64_t)(CORE_PAGE - 1);
 		if (look(f, at, (size_t)len, flags_of(m->prot), &pages) < 0)
 			return -1;

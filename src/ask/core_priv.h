@@ -19,6 +19,7 @@ struct core_memory {
 	struct core_segment *at; /* owned */
 	size_t n, room;
 	uint64_t known, unknown;
+	uint64_t left_out; /* bytes of mappings longer than 4 GiB */
 };
 
 /* The mappings of this moment; a copy, with paths that live as long as the

@@ -41,6 +41,12 @@ static void report(const struct cli_args *args, const char *path,
 		    path, (unsigned long long)s->len, s->threads,
 		    s->threads == 1 ? "" : "s", position,
 		    (unsigned long long)s->unknown);
+		if (s->left_out > 0)
+			say("left out: %llu bytes of mappings longer than 4 "
+			    "GiB, and all else that may be written; the "
+			    "recording does not tell their places apart (hark "
+			    "ask value finds single ones)",
+			    (unsigned long long)s->left_out);
 		return;
 	}
 	json_init(&j, stdout);
@@ -52,6 +58,7 @@ static void report(const struct cli_args *args, const char *path,
 	json_number(&j, "segments", s->segments);
 	json_number(&j, "known", s->known);
 	json_number(&j, "unknown", s->unknown);
+	json_number(&j, "left_out", s->left_out);
 	json_end(&j);
 }
 

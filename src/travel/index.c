@@ -196,7 +196,7 @@ static int may(const struct index_head *h, unsigned what, uint64_t address,
 int index_may(struct index *x, unsigned segment, unsigned what,
 	      uint64_t address, uint64_t len)
 {
-	enum { REACH = 1 << 16 };
+	enum { REACH = INDEX_FS_REACH };
 	const uint8_t *raw = raw_of(x, segment);
 	const struct index_head *h = (const struct index_head *)raw;
 
@@ -213,6 +213,32 @@ int index_may(struct index *x, unsigned segment, unsigned what,
 		    may(h, what, address - h->fs[i], len))
 			return 1;
 	return 0;
+}
+
+static void mark_page(uint8_t *pages, uint32_t number)
+{
+	pages[number / 8 % (INDEX_PAGES / 8)] |= (uint8_t)(1u << number % 8);
+}
+
+void index_mark_touched(struct index *x, unsigned segment, uint8_t *pages)
+{
+	const struct index_head *h =
+	    (const struct index_head *)raw_of(x, segment);
+	const struct index_page *data = (const struct index_page *)(h + 1);
+
+	if (h == NULL) {
+		memset(pages, 0xff, INDEX_PAGES / 8);
+		return;
+	}
+	for (uint32_t i = 0; i < h->n_data; i++)
+		mark_page(pages, data[i].number);
+	/* What is reached through fs lies at its offset. */
+	for (unsigned i = 0; i < 2; i++)
+		for (uint32_t at = 0; at <= 2 * INDEX_FS_REACH;
+		     at += INDEX_PAGE)
+			mark_page(pages, (uint32_t)(h->fs[i] - INDEX_FS_REACH +
+						    at + WIRE_SHADOW_SKEW) /
+					     INDEX_PAGE);
 }
 
 int index_may_signal(struct index *x, unsigned segment, int number)

@@ -36,6 +36,10 @@ int index_has(const struct index *x, unsigned segment);
 int index_may(struct index *x, unsigned segment, unsigned what,
 	      uint64_t address, uint64_t len);
 
+/* Sets the bit of each page of 4 KiB of the shadow's index that it may have
+ * read or written; of 1 << 20. */
+void index_mark_touched(struct index *x, unsigned segment, uint8_t *pages);
+
 /* May a signal have come to a handler? 0: any. */
 int index_may_signal(struct index *x, unsigned segment, int number);
 /* May it have made such a system call? -1: any. */

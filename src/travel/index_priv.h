@@ -14,6 +14,8 @@ enum {
 	INDEX_BITS = INDEX_PAGE / INDEX_WORD / 8, /* bytes of a page's bits */
 	INDEX_RAW_MAX = 1 << 30,
 	INDEX_CALLS = 512, /* larger numbers are folded */
+	INDEX_PAGES = 1 << 20,
+	INDEX_FS_REACH = 1 << 16, /* how far from its base fs is used */
 };
 
 struct index_head {

@@ -116,8 +116,8 @@ static struct hark_timeline *open_parent(struct hark_timeline *t,
 
 /* Nothing is wrong if there is no parent to ask; but somebody may have had
  * enough. */
-static struct hark_timeline *parent_of(struct hark_timeline *t,
-				       struct hark_err *err)
+struct hark_timeline *travel_parent(struct hark_timeline *t,
+				    struct hark_err *err)
 {
 	struct hark_err why = {0};
 
@@ -152,7 +152,7 @@ struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
 	    !is_inherited(t, address) ||
 	    !is_inherited(t, address + (len > 0 ? len - 1 : 0)))
 		return NULL;
-	return parent_of(t, err);
+	return travel_parent(t, err);
 }
 
 int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
@@ -172,7 +172,7 @@ int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
 			;
 		if (n == 0)
 			continue;
-		parent = parent_of(t, err);
+		parent = travel_parent(t, err);
 		if (parent == NULL)
 			return err->code == HARK_OK ? 0 : -1;
 		travel_read(parent, address + i, n, out + i, known + i, err);

@@ -6,8 +6,8 @@
  * there says what it holds, unless it can have been written by others.
  *
  * M1  The shadow's index has 32 bits of the address: it is believed only if no
- *     other mapping of that moment has the same ones, and fs does not reach it
- *     (M2); otherwise alias.c knows.
+ *     other place in a mapping of that moment has the same ones, and fs does
+ *     not reach it (M2); otherwise alias.c knows.
  * M2  What a thread reaches through fs lies at another index: the address less
  *     the base. Two that are known and differ are not known. So the index of an
  *     address where no memory can be (near 0, or the kernel's) is of others.
@@ -147,6 +147,13 @@ static int is_near_fs(uint64_t address)
 	return (uint32_t)address + REACH < 2u * REACH;
 }
 
+/* Is there another place in the mapping, 4 GiB away? */
+static int has_twin(const struct hark_mapping *m, uint64_t address)
+{
+	return address - m->start >= WIRE_SHADOW_SIZE ||
+	       m->end - address > WIRE_SHADOW_SIZE;
+}
+
 /* M1 */
 static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
 {
@@ -160,7 +167,8 @@ static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
 		uint64_t len = m->end - m->start;
 
 		if ((uint32_t)((uint32_t)address - from) < len)
-			others += m->start > address || m->end <= address;
+			others += m->start > address || m->end <= address ||
+				  has_twin(m, address);
 	}
 	return others == 0;
 }
@@ -425,6 +433,19 @@ static int read_alias(struct hark_timeline *t, struct walker **at,
 	return read_untouched(t, address, len, out, known, err);
 }
 
+/* Much of what is ambiguous: files that are mapped and cannot be written have
+ * what they had, and the rest is not known. */
+static void read_files(struct hark_timeline *t, uint64_t address, size_t len,
+		       uint8_t *out, uint8_t *known, struct hark_err *err)
+{
+	for (size_t i = 0; i < len; i++) {
+		const struct hark_mapping *m = mapping_at(t, address + i);
+
+		if (m != NULL && m->module >= 0 && !(m->prot & PROT_WRITE))
+			known[i] = file_byte(t, address + i, &out[i], err) == 1;
+	}
+}
+
 size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err)
 {
@@ -452,6 +473,9 @@ size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 		else if (is_short)
 			rc = read_alias(t, at, address + i, run, out + i,
 					known + i, err);
+		else
+			read_files(t, address + i, run, out + i, known + i,
+				   err);
 		if (rc < 0)
 			break;
 	}

@@ -279,6 +279,7 @@ static void free_timeline(struct hark_timeline *t)
 	free(t->stops);
 	free(t->breaks);
 	window_free(t->window);
+	free(t->touched);
 	free(t);
 }
 

@@ -90,6 +90,9 @@ struct newest {
 	int is_set;
 };
 
+/* Of the shadow's index, of 4 KiB. */
+enum { TRAVEL_PAGES = 1 << 20 };
+
 struct hark_timeline {
 	struct hark_recording *rec; /* borrowed */
 	uint32_t process;
@@ -124,6 +127,7 @@ struct hark_timeline {
 	uint64_t done, total;
 	uint64_t *breaks; /* owned: addresses, for a scout */
 	struct newest newest[TRAVEL_NEWEST];
+	uint8_t *touched; /* owned: bits (known.c); NULL: not asked yet */
 };
 
 /* -- api.c -- */
@@ -198,6 +202,9 @@ enum { TRAVEL_UNTOUCHED = 2 };
 /* -- inherit.c -- */
 
 /* At the fork, if it has these bytes from there; NULL: not, or *err. */
+/* The process that it was forked from, at that moment; NULL: none is known. */
+struct hark_timeline *travel_parent(struct hark_timeline *t,
+				    struct hark_err *err);
 struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
 					    uint64_t address, uint64_t len,
 					    struct hark_err *err);

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # timeout: 300
-# Recordings that were made to harm hark ask: names that act on a terminal.
+# Recordings that were made to harm hark ask and hark core: names that act on a
+# terminal, and small files that ask for much memory or time.
 . "$(dirname "$0")/lib.sh"
 
-plan 2
+plan 7
 
 # controls TEXT: how many characters of it act on a terminal.
 controls() { tr -dc '\001-\010\013-\037\177' <<<"$1" | wc -c; }
@@ -33,3 +34,41 @@ done
 like "a source file of such a name is shown" "$all" \
 	'esc\\x1b\]0;owned\\x07\.c:[0-9]'
 is "and no such character reaches the terminal" "$(controls "$all")" 0
+
+# -- Mappings of terabytes --
+
+cat >huge.c <<'END'
+#include <stdlib.h>
+#include <sys/mman.h>
+char *big;
+int main(int argc, char **argv)
+{
+	size_t len = strtoull(argv[argc - 1], 0, 0);
+
+	big = mmap((void *)0x10020000000, len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (big == MAP_FAILED)
+		return 1;
+	big[0x1234] = 77;
+	big[len - 0x1234] = 88;
+	return 0;
+}
+END
+# Of this program nothing but its stack may have the low half of its address in
+# common with the mapping.
+gcc -g -O0 -static -no-pie -o huge huge.c || exit 1
+hark record -q -o huge.hark -- ./huge 0x400000000000
+try timeout 100 "$HARK" core -o huge.core huge.hark
+is "a core file of a process with 64 TiB mapped is written" "$status" 0
+like "and what is not in it is said" "$err" 'left out: 70368744177664 bytes'
+hark ask huge.hark value 'big[0x1234]' >said
+hark ask huge.hark value 'big[0x100001234]' >>said
+hark ask huge.hark value 'big[0x400000000000 - 0x1234]' >>said
+is "a place that was never touched is not taken for one 4 GiB away" \
+	"$(cut -d= -f2 said | tr -d '\n')" " 77 'M' ?? 88 'X'"
+hark record -q -o gaps.hark -- ./huge 0x20000000
+try timeout 100 "$HARK" core -o gaps.core gaps.hark
+is "of 512 MiB of which two pages were used" "$status" 0
+out=$(gdb -nx -batch -ex 'print (int)big[0x1234]' \
+	-ex 'print (int)big[0x20000000 - 0x1234]' huge gaps.core 2>&1)
+like "these are in the core file" "$out" '\$1 = 77.*\$2 = 88'
