@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include "cli/ask_answers.h"
+#include "cli/bound.h"
 #include "present/say.h"
 
 #include <errno.h>
@@ -213,6 +214,7 @@ int cmd_ask(const struct cli_args *args)
 
 	if (!read_wish(args, &w))
 		return CLI_FAIL;
+	bound_replay(NULL);
 	if (moment_open(args, w.file, &m, &err) < 0)
 		return cli_fail(&err);
 	a.at = hark_where(m.pair.timeline);

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 
 #include "base/fmt.h"
+#include "cli/bound.h"
 #include "cli/journey.h"
 #include "gdb/bundle.h"
 #include "gdb/init.h"
@@ -41,6 +42,19 @@ static void on_end(int sig)
 {
 	if (gdb_pid > 0)
 		kill(gdb_pid, sig);
+}
+
+/* For the end of a replay that takes too much. */
+static const struct listener *listening;
+static const char *unpacked = "";
+
+static void clean_up(void)
+{
+	on_end(SIGTERM);
+	if (unpacked[0] != '\0')
+		bundle_remove(unpacked);
+	if (listening != NULL)
+		listener_remove(listening);
 }
 
 static void catch_signals(void)
@@ -215,15 +229,20 @@ int cmd_back(const struct cli_args *args)
 
 	if (status != CLI_OK)
 		return status;
+	bound_replay(clean_up);
 	status = journey_open(&wish, &interrupted, &t);
 	if (status == CLI_OK && listener_open(NULL, &l, &err) < 0)
 		status = cli_fail(&err);
 	if (status == CLI_OK) {
+		listening = l;
 		unpack(t, l, sources, sizeof sources);
+		unpacked = sources;
 		status = serve(t, l, wish.rest);
 		if (sources[0] != '\0')
 			bundle_remove(sources);
 	}
+	unpacked = "";
+	listening = NULL;
 	listener_close(l);
 	journey_close(t);
 	journey_forget(&wish);

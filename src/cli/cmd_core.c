@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include "ask/core.h"
+#include "cli/bound.h"
 #include "cli/moment.h"
 #include "present/json.h"
 #include "present/say.h"
@@ -62,6 +63,14 @@ static void report(const struct cli_args *args, const char *path,
 	json_end(&j);
 }
 
+static const char *half_made; /* for the end of a replay that takes too much */
+
+static void remove_half(void)
+{
+	if (half_made != NULL)
+		unlink(half_made);
+}
+
 static int write_core(const struct cli_args *args, struct moment *m,
 		      struct hark_err *err)
 {
@@ -73,11 +82,13 @@ static int write_core(const struct cli_args *args, struct moment *m,
 	fd = create(path, args_flag(args, "force"), err);
 	if (fd < 0)
 		return -1;
+	half_made = path;
 	rc = core_write(&m->pair, fd, &stats, err);
 	moment_hush(m);
 	if (close(fd) < 0 && rc == 0)
 		rc = err_set(err, HARK_EIO, errno, "%s: %s", path,
 			     strerror(errno));
+	half_made = NULL;
 	if (rc < 0)
 		unlink(path);
 	else
@@ -93,6 +104,7 @@ int cmd_core(const struct cli_args *args)
 
 	if (args_value(args, "output") == NULL)
 		return args_refuse(args, "-o CORE is missing");
+	bound_replay(remove_half);
 	if (moment_open(args, args_operands(args)[0], &m, &err) < 0)
 		return cli_fail(&err);
 	rc = write_core(args, &m, &err);

@@ -1,6 +1,7 @@
 /* cli/cmd_gdbserver.c - hark gdbserver: a recording for any debugger. */
 #include "cli/commands.h"
 
+#include "cli/bound.h"
 #include "cli/journey.h"
 #include "gdb/listen.h"
 #include "gdb/server.h"
@@ -17,6 +18,12 @@ static void on_end(int sig)
 	listener_remove(listening);
 	signal(sig, SIG_DFL);
 	raise(sig);
+}
+
+static void remove_socket(void)
+{
+	if (listening != NULL)
+		listener_remove(listening);
 }
 
 static void catch_end(void)
@@ -60,6 +67,7 @@ int cmd_gdbserver(const struct cli_args *args)
 
 	if (status != CLI_OK)
 		return status;
+	bound_replay(remove_socket);
 	if (wish.rest[0] != NULL)
 		status = args_refuse(args, "only one FILE can be served");
 	else

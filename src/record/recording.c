@@ -360,7 +360,8 @@ static struct recording *open_any(const char *path, struct hark_err *err)
 	if (r->fd >= 0 && fstat(r->fd, &st) == 0) {
 		r->size = (uint64_t)st.st_size;
 		if (walk(r, err) == 0 && check_kind(r, err) == 0 &&
-		    recording_index(r, err) == 0)
+		    recording_index(r, err) == 0 &&
+		    recording_check_modules(r, err) == 0)
 			return r;
 	} else if (r->fd >= 0) {
 		err_set(err, HARK_EIO, errno, "%s: %s", path, strerror(errno));

@@ -1,6 +1,8 @@
 /* record/recording_module.c - files of code that are in a recording. */
 #include "record/recording_priv.h"
 
+#include "record/bounds.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +119,26 @@ int recording_index_modules(struct recording *r)
 	}
 	share(r);
 	return 0;
+}
+
+/* A name that shares another's bytes counts, too: readers have a copy for it.
+ */
+int recording_check_modules(const struct recording *r, struct hark_err *err)
+{
+	uint64_t most = bounds_unpack(r->size), sum = 0;
+
+	for (uint32_t i = 0; i < r->n_modules; i++) {
+		uint64_t size = r->modules[i].told.size;
+
+		sum = size > UINT64_MAX - sum ? UINT64_MAX : sum + size;
+	}
+	if (sum <= most)
+		return 0;
+	return err_set(
+	    err, HARK_EINPUT, 0,
+	    "%s: its modules unpack to %llu bytes, and a file of "
+	    "its length may have %llu; " BOUNDS_UNPACK "=BYTES allows more",
+	    r->name, (unsigned long long)sum, (unsigned long long)most);
 }
 
 unsigned recording_n_modules(const struct recording *r)

@@ -82,6 +82,8 @@ const char *recording_line(const struct recording *r, uint16_t type,
 /* -- recording_module.c -- */
 
 int recording_index_modules(struct recording *r);
+/* Do they unpack to more than a file of this length may? -1: they do. */
+int recording_check_modules(const struct recording *r, struct hark_err *err);
 
 /* -- recording_index.c -- */
 

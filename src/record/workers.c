@@ -10,10 +10,12 @@
  * W2  The board is written by processes that may have gone wild: the parent
  *     believes no index and no text of it.
  *
- * A worker is known to have ended when the pipe that only it holds does. */
+ * A worker is known to have ended when the pipe that only it holds does. One
+ * that is at the same piece for too long is ended (bounds.h). */
 #include "record/workers.h"
 
 #include "base/fmt.h"
+#include "record/bounds.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,9 +26,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TICK_MS = 100 };
+#define SECOND_NS ((uint64_t)1000000000)
 
 struct group {
 	uint32_t first, n;
@@ -49,8 +53,11 @@ struct board {
 };
 
 struct worker {
-	pid_t pid; /* 0: none */
-	int fd;	   /* owned; ends when the worker does */
+	pid_t pid;	   /* 0: none */
+	int fd;		   /* owned; ends when the worker does */
+	uint32_t at;	   /* what the board said when it was last looked at */
+	uint64_t since_ns; /* of its processor time, that it has been at it */
+	int is_late;	   /* it was ended for that */
 };
 
 struct crew {
@@ -60,6 +67,7 @@ struct crew {
 	unsigned n_groups;
 	struct worker workers[WORKERS_MAX];
 	unsigned n_workers, deaths;
+	uint64_t time; /* seconds of processor time for a piece */
 	int given_up;
 };
 
@@ -219,7 +227,7 @@ static int start_worker(struct crew *c, unsigned self, struct hark_err *err)
 		return err_set(err, HARK_ENOMEM, errno, "no process: %s",
 			       strerror(errno));
 	}
-	c->workers[self] = (struct worker){pid, fds[0]};
+	c->workers[self] = (struct worker){.pid = pid, .fd = fds[0]};
 	return 0;
 }
 
@@ -228,8 +236,8 @@ static int bury(struct crew *c, unsigned self)
 {
 	struct worker *w = &c->workers[self];
 	uint32_t at = atomic_load(&c->board->at[self]);
+	int status = 0, is_late = w->is_late;
 	char text[128];
-	int status = 0;
 
 	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -237,7 +245,12 @@ static int bury(struct crew *c, unsigned self)
 	*w = (struct worker){0};
 	if (at == 0 || at > c->plan->n)
 		return WIFSIGNALED(status);
-	if (WIFSIGNALED(status))
+	if (is_late)
+		fmt_text(text, sizeof text,
+			 "given up after %llu s of processor time; " BOUNDS_TIME
+			 "=SECONDS allows more",
+			 (unsigned long long)bounds_time());
+	else if (WIFSIGNALED(status))
 		fmt_text(text, sizeof text, "killed by signal %d (%s)",
 			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
@@ -246,6 +259,32 @@ static int bury(struct crew *c, unsigned self)
 	complain(c->board, at - 1, HARK_EGONE, text);
 	atomic_fetch_add(&c->board->bad, 1);
 	return 1;
+}
+
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	struct timespec t = {0};
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) == 0)
+		clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* A piece may be made to take for ever. */
+static void end_late(struct crew *c, unsigned self)
+{
+	uint32_t at = atomic_load(&c->board->at[self]);
+	struct worker *w = &c->workers[self];
+	uint64_t now = cpu_ns_of(w->pid);
+
+	if (at == 0 || at != w->at) {
+		w->at = at;
+		w->since_ns = now;
+	} else if ((now - w->since_ns) / SECOND_NS >= c->time && !w->is_late) {
+		w->is_late = 1;
+		kill(w->pid, SIGKILL);
+	}
 }
 
 static unsigned n_done(const struct crew *c)
@@ -271,7 +310,10 @@ static unsigned tend(struct crew *c)
 			    bury(c, i) && ++c->deaths < WORKERS_DEATHS)
 				start_worker(c, i, &ignored);
 	for (unsigned i = 0; i < c->n_workers; i++)
-		left += c->workers[i].pid > 0;
+		if (c->workers[i].pid > 0) {
+			end_late(c, i);
+			left++;
+		}
 	if (c->plan->progress != NULL &&
 	    c->plan->progress(c->plan->ctx, n_done(c)) != 0)
 		c->given_up = 1;
@@ -325,7 +367,7 @@ static void take_result(const struct crew *c, struct workers_result *out)
 int workers_run(const struct workers_plan *plan, struct workers_result *out,
 		struct hark_err *err)
 {
-	struct crew c = {.plan = plan};
+	struct crew c = {.plan = plan, .time = bounds_time()};
 	int rc = -1;
 
 	c.board = make_board(&c, err);

@@ -1,6 +1,7 @@
 /* travel/timeline.c - threads of a process, and where each is at the moment. */
 #include "travel/timeline.h"
 
+#include "record/bounds.h"
 #include "record/stream.h"
 
 #include <errno.h>
@@ -237,6 +238,18 @@ static int prepare(struct hark_timeline *t, struct hark_err *err)
 		   : set_start(t, err);
 }
 
+/* Frames and the past are kept to be quick, so all lanes together must not take
+ * more of them than a quarter each of what hark may have. */
+static void share_memory(struct hark_timeline *t)
+{
+	enum { LEAST = 8 << 20 };
+	uint64_t share = bounds_memory() / 4 / (t->n_lanes + 1);
+
+	share = share > LEAST ? share : LEAST;
+	if (share < t->memory_max)
+		t->memory_max = (size_t)share;
+}
+
 int hark_timeline_open(struct hark_recording *r, uint32_t process,
 		       struct hark_timeline **out, struct hark_error *err)
 {
@@ -256,6 +269,7 @@ int hark_timeline_open(struct hark_recording *r, uint32_t process,
 		hark_timeline_close(t);
 		return travel_failed(&why, err);
 	}
+	share_memory(t);
 	*out = t;
 	return 0;
 }

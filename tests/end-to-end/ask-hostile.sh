@@ -3,8 +3,15 @@
 # Recordings that were made to harm hark ask and hark core: names that act on a
 # terminal, and small files that ask for much memory or time.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/end-to-end/image.bash"
+SRC=$ROOT/tests/end-to-end
 
-plan 7
+plan 11
+
+# shellcheck disable=SC2086  # a list of words
+gcc -std=gnu17 -O2 -w -D_GNU_SOURCE -I"$ROOT/src" -o forge \
+	"$SRC/record_forge.c" "$ROOT/build/rel/libhosted.a" \
+	$IMAGE_LIBS || exit 1
 
 # controls TEXT: how many characters of it act on a terminal.
 controls() { tr -dc '\001-\010\013-\037\177' <<<"$1" | wc -c; }
@@ -34,6 +41,30 @@ done
 like "a source file of such a name is shown" "$all" \
 	'esc\\x1b\]0;owned\\x07\.c:[0-9]'
 is "and no such character reaches the terminal" "$(controls "$all")" 0
+
+# -- Modules that unpack to gigabytes --
+
+# peak COMMAND...: its standard error, and the most memory that it had, in MB.
+peak() {
+	python3 - "$@" <<'END'
+import resource, subprocess, sys
+p = subprocess.run(sys.argv[1:], stderr=subprocess.PIPE,
+                   stdout=subprocess.DEVNULL, text=True)
+print(p.stderr, end="")
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+END
+}
+cp "$name" prog
+hark record -q -o plain.hark -- ./prog >/dev/null
+./forge plain.hark bomb.hark bomb "$PWD/prog" 32 || exit 1
+ok "a recording of a few hundred KB" \
+	test "$(stat -c %s bomb.hark)" -lt 4000000
+peak "$HARK" ask bomb.hark stack >said
+is "whose program unpacks to 2 GiB is refused in one line" \
+	"$(grep -cE '^hark: bomb.hark: its modules unpack to 21[0-9]{8} bytes, .*HARK_MAX_UNPACK=BYTES' said)" 1
+ok "without taking them" test "$(tail -n 1 said)" -lt 1000
+try env HARK_MAX_UNPACK=4G "$HARK" info bomb.hark
+is "HARK_MAX_UNPACK allows more" "$status" 0
 
 # -- Mappings of terabytes --
 
