@@ -103,10 +103,19 @@ bool native_is_filter(const uint64_t gpr[16])
 	if (number != NR_PRCTL && number != NR_SECCOMP)
 		return false;
 	if (number == NR_SECCOMP || (uint32_t)gpr[X86_RDI] == SET_SECCOMP) {
+		__atomic_store_n(&native_home_all()->is_filtered, 1,
+				 __ATOMIC_SEQ_CST);
 		give_up(c);
 		await_answer(c);
 	}
 	return true;
+}
+
+bool native_is_filtered(void)
+{
+	return native_plan()->flags & COLLECT_FILTERED ||
+	       __atomic_load_n(&native_home_all()->is_filtered,
+			       __ATOMIC_SEQ_CST);
 }
 
 /* -- Asking -- */

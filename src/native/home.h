@@ -10,6 +10,10 @@
 /* In struct collect_plan, and in its struct collect_table. */
 #define NATIVE_PLAN_TABLE    64
 #define NATIVE_TABLE_LEAVING 24
+/* Bytes of stack that a hit needs at most (but for what collect_room() asks
+ * for), and a hooked system call. Less than the smallest guard of a stack. */
+#define NATIVE_HIT_ROOM	 1024
+#define NATIVE_HOOK_ROOM 2048
 /* In a probe's frame: TRAMPOLINE_DOWN. */
 #define NATIVE_FRAME_HOW 144
 #define NATIVE_DOWN	 2
@@ -92,6 +96,12 @@ enum {
 	NATIVE_FOUND = 4096,
 	NATIVE_ARMED = 4096,
 	NATIVE_GIVEN = 256,
+	/* aside.c: as many as struct collect_table has bits. */
+	NATIVE_STACKS = 64,
+	NATIVE_STACK_SIZE = 32 << 10,
+	NATIVE_STACKS_AT = 40 * 4096,
+	/* What a sample or a clause takes of a stack, besides a frame. */
+	NATIVE_NEEDED = 4096,
 };
 
 /* A thread that hark has made a timer for: timer.c. */
@@ -139,6 +149,7 @@ struct native_home {
 	uint64_t scratch[16];
 	struct native_calm calm;
 	struct native_given given;
+	uint64_t is_filtered; /* the program has a system call filter. Atomic */
 };
 _Static_assert(offsetof(struct native_home, waiting) == NATIVE_WAITING, "asm");
 _Static_assert(offsetof(struct native_home, retried) == NATIVE_LEAVE_STACK,
@@ -150,8 +161,11 @@ _Static_assert(offsetof(struct collect_table, leaving) == NATIVE_TABLE_LEAVING,
 	       "asm");
 _Static_assert(offsetof(struct probe_frame, how) == NATIVE_FRAME_HOW, "asm");
 _Static_assert(TRAMPOLINE_DOWN == NATIVE_DOWN, "asm");
-/* Behind it hark keeps something for itself. */
-_Static_assert(sizeof(struct native_home) <= NATIVE_HOME_SIZE - 64, "layout");
+/* Behind it are stacks, and there hark keeps something for itself. */
+_Static_assert(sizeof(struct native_home) <= NATIVE_STACKS_AT, "layout");
+_Static_assert(NATIVE_STACKS_AT + NATIVE_STACKS * NATIVE_STACK_SIZE <=
+		   NATIVE_HOME_SIZE - 64,
+	       "layout");
 
 /* -- thread.c -- */
 
@@ -232,6 +246,16 @@ struct native_go {
 };
 struct native_go native_caught(struct sig_frame *frame);
 
+struct trampoline;
+/* The trampoline that an address is in, and where; NULL: none. */
+const struct trampoline *native_code_at(uint64_t pc, unsigned *offset);
+
+/* -- overflow.c -- */
+
+/* A fault that a hit has raised because the program's stack has no room for
+ * it: the hit happens elsewhere, and the thread goes on as if it had. */
+bool native_overflows(struct sig_frame *frame);
+
 /* -- check.c -- */
 
 struct unwind_space;
@@ -288,10 +312,31 @@ void native_looked(const struct collect_area *area,
 		   const struct unwind_sample *got);
 /* A system call that may forbid others? Then nothing is asked any more. */
 bool native_is_filter(const uint64_t gpr[16]);
+/* Has there been one, now or before hark came? */
+bool native_is_filtered(void);
+
+/* -- aside.c -- */
+
+/* In a signal's handler: is there room below its frame, on an alternate stack,
+ * for another frame and that many bytes? On other stacks there always is, as
+ * far as anybody knows. */
+bool native_has_room(const struct sig_frame *frame, uint64_t needed);
+/* f(ctx), in a signal's handler, where there is room for it: NATIVE_NEEDED
+ * bytes and the frame of a fault. False: there is none. */
+bool native_aside(const struct sig_frame *frame, void (*f)(void *ctx),
+		  void *ctx);
+/* native.S: f(ctx) on a stack whose highest address that is. */
+void native_on_stack(void (*f)(void *ctx), void *ctx, void *top);
 
 /* -- profile.c -- */
 
 void native_profile(struct collect_area *area, const struct native_state *s);
+/* The state as a trampoline's frame has it. */
+void native_fill_frame(const struct native_state *s, struct probe_frame *out);
+/* f(ctx), with the signals of faults open. One that was sent meanwhile comes
+ * afterwards. */
+void native_open_faults(struct native_thread *t, void (*f)(void *ctx),
+			void *ctx);
 /* A signal that somebody has sent: is it kept until its clauses are done? */
 bool native_keeps(const struct sig_frame *frame);
 

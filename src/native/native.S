@@ -268,4 +268,18 @@ label native_guarded_bad
 	jmp 1b
 	.size native_guarded, . - native_guarded
 
+/* -- void native_on_stack(void (*f)(void *), void *ctx, void *top) -- */
+
+function native_on_stack
+	push %rbp
+	mov %rsp, %rbp
+	mov %rdx, %rsp
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	call *%rax
+	mov %rbp, %rsp
+	pop %rbp
+	ret
+	.size native_on_stack, . - native_on_stack
+
 	.section .note.GNU-stack, "", @progbits

@@ -17,16 +17,12 @@
  * wait there: SIGTRAP is really blocked until the handler returns. (If one of
  * hark's own instructions trapped there, the program would end either way.)
  *
- * It is for a sample (sample.c), or for the script's profile-N
- * (profile.c). */
+ * It is for a sample (sample.c), or for the script's profile-N (profile.c),
+ * on a stack of hark's if the program's may be too small (aside.c). */
 #include "inside/sys.h"
 #include "native/collect_board.h"
 #include "native/home.h"
 #include "native/numbers.h"
-
-/* On an alternate stack there may be little room: for the handler, and for the
- * frame of a read that faults. */
-enum { NEEDED = 4096 };
 
 bool native_is_tick(const struct sig_info *info)
 {
@@ -37,34 +33,12 @@ bool native_is_tick(const struct sig_info *info)
 					  : false;
 }
 
-static uint64_t frame_size(const struct sig_frame *frame)
-{
-	const uint64_t fp = frame->uc.context.fpstate;
-	uint32_t len = FP_LEGACY_SIZE;
-
-	if (fp == 0)
-		return sizeof *frame;
-	if (*(const uint32_t *)(fp + FP_MAGIC) == FP_MAGIC1)
-		len = *(const uint32_t *)(fp + FP_EXTENDED_SIZE);
-	return fp + len - (uint64_t)frame;
-}
-
-/* Below a frame, for another one and so many bytes more. */
-static bool has_room(const struct sig_frame *frame, uint64_t needed)
-{
-	const struct sig_stack *s = &frame->uc.stack;
-	uint64_t at = (uint64_t)frame;
-
-	return at - s->sp >= s->size ||
-	       at - s->sp >= needed + frame_size(frame);
-}
-
 bool native_ticks_wait(const struct sig_frame *frame)
 {
 	enum { HANDLER = 4096, RED_ZONE = 128, OURS = 1024 };
 
 	return native_plan()->flags & COLLECT_TICKS &&
-	       !has_room(frame, HANDLER + RED_ZONE + OURS);
+	       !native_has_room(frame, HANDLER + RED_ZONE + OURS);
 }
 
 /* -- What became of it -- */
@@ -92,10 +66,27 @@ static void count_nobody(void)
 		collect_profile_nobody(native_plan());
 }
 
+struct work {
+	struct collect_area *area;
+	const struct native_state *s;
+};
+
+static void do_work(void *ctx)
+{
+	const struct work *w = ctx;
+
+	if (samples())
+		native_sample(w->area, w->s);
+	else
+		native_profile(w->area, w->s);
+}
+
 static void take(const struct sig_frame *frame, struct collect_area *area,
 		 const struct native_state *s)
 {
-	if (area->busy || !has_room(frame, NEEDED) || native_is_guest()) {
+	struct work w = {area, s};
+
+	if (area->busy || native_is_guest()) {
 		count_recursed(area);
 		return;
 	}
@@ -103,12 +94,8 @@ static void take(const struct sig_frame *frame, struct collect_area *area,
 		native_ticked((void *)area->native);
 		collect_overran(area, frame->info.uid);
 	}
-	if (collect_passes(area))
-		return;
-	if (samples())
-		native_sample(area, s);
-	else
-		native_profile(area, s);
+	if (!collect_passes(area) && !native_aside(frame, do_work, &w))
+		count_recursed(area);
 }
 
 /* -- Where -- */

@@ -63,8 +63,10 @@ int insert_raise_semaphores(const struct insertion *i, struct door *d,
 static int put_in(struct insertion *i, struct door *d, struct hark_err *err)
 {
 	if (insert_find_patches(i, err) < 0 || insert_list_pages(i, err) < 0 ||
-	    insert_map(i, d, err) < 0 || insert_sites(i, err) < 0 ||
-	    insert_write_code(i, d, err) < 0 ||
+	    insert_map(i, d, err) < 0 || insert_sites(i, err) < 0)
+		return -1;
+	insert_note_filters(i, d);
+	if (insert_write_code(i, d, err) < 0 ||
 	    insert_list_semaphores(i, err) < 0 ||
 	    insert_find_places(i, d, err) < 0 || insert_record(i, err) < 0 ||
 	    insert_publish(i, NULL, err) < 0 || insert_show(i, d, err) < 0 ||

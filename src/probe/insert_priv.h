@@ -220,6 +220,8 @@ int insert_forget_given(const struct insertion *i, const struct door *d,
 void insert_leave_given(const struct insert_left *l, const struct door *d,
 			bool *in_place);
 
+/* Says so in the plan if a thread has a system call filter. */
+void insert_note_filters(struct insertion *i, const struct door *d);
 /* -- insert_signals.c -- */
 
 int insert_take_signals(struct insertion *i, struct door *d,

@@ -120,6 +120,27 @@ static int note_blocked(const struct insertion *i, const struct door *d,
 			 sizeof n, err);
 }
 
+/* Has a thread a system call filter? If that is not known, it may. */
+static bool is_filtered(const struct door *d)
+{
+	uint64_t mode;
+
+	for (int k = 0; k < d->n_threads; k++)
+		if (proc_status(d->pid, d->threads[k].tid, "Seccomp", 10,
+				&mode) < 0 ||
+		    mode != 0)
+			return true;
+	return false;
+}
+
+void insert_note_filters(struct insertion *i, const struct door *d)
+{
+	struct collect_plan *head = (struct collect_plan *)i->plan.base;
+
+	if (is_filtered(d))
+		head->flags |= COLLECT_FILTERED;
+}
+
 /* Signals of ours are never really blocked. */
 static int open_masks(const struct insertion *i, const struct door *d,
 		      struct hark_err *err)

@@ -160,6 +160,7 @@ enum {
 	COLLECT_SAMPLES = 32, /* so that their stacks are recorded */
 	COLLECT_CHECKS = 64,  /* each sample is walked twice: check.c */
 	COLLECT_STRICT = 128, /* of stacks nothing is guessed */
+	COLLECT_FILTERED = 256, /* a seccomp filter was there before hark */
 };
 
 /* Frames; to compare fewer costs less than to ask what was written. */
@@ -313,7 +314,9 @@ struct collect_table {
 	uint32_t apart;	     /* of COLLECT_APART: its pid */
 	/* A thread that ends has the stack of home: 1. A lock. */
 	uint32_t leaving;
-	uint8_t pad[36];
+	uint32_t zero;
+	uint64_t stacks; /* of home, that are taken: a bit each. Atomic */
+	uint8_t pad[24];
 	struct collect_who who[COLLECT_ENTRIES];
 };
 
