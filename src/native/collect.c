@@ -390,21 +390,26 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 	struct collect_way *way = way_of(area, site);
 	uint64_t value;
 
-	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
+	if (__builtin_expect((area->n_tokens | site->next) != 0, 0)) {
+		collect_room(frame, site);
 		return fire_chain(area, site, frame);
+	}
 	if (slot->how == SLOT_COUNT) {
 		collect_add(&slot->counted, 1);
 		return area;
 	}
-	collect_add(&slot->account.executed, 1);
 	if (way->how == SLOT_LEAN) {
+		collect_add(&slot->account.executed, 1);
 		fire_lean(collect_work(area), slot, way, site, frame);
 		return area;
 	}
 	if (way->how <= SLOT_COUNT || way->uses > SLOT_REGISTER) {
+		collect_room(frame, site);
+		collect_add(&slot->account.executed, 1);
 		fire_slow(area, slot, site, frame);
 		return area;
 	}
+	collect_add(&slot->account.executed, 1);
 	value = frame->gpr[way->uses];
 	if (way->how == SLOT_QUANTIZE)
 		fire_quantize(way, slot, value);

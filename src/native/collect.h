@@ -39,6 +39,13 @@ extern const uint8_t collect_hit_self[] __attribute__((visibility("hidden")));
 extern const uint8_t collect_hit_by_base[]
     __attribute__((visibility("hidden")));
 
+/* Before a hit is counted: has the stack room for clauses? Else the first
+ * instruction faults, and src/native makes the hit happen on another stack,
+ * from its beginning: nothing must have been done yet but .busy. */
+void collect_room(const struct probe_frame *frame,
+		  const struct collect_site *site)
+    __attribute__((visibility("hidden")));
+
 /* The processor's time stamp, and its number (a node is above
  * COLLECT_CPU_BITS). 0 and UINT64_MAX if the program has forbidden itself to
  * ask (PR_SET_TSC): each may raise SIGSEGV at its first instruction, after

@@ -22,6 +22,9 @@
 #define N_ENTRIES 4096
 #define LAST_ENTRY 0xfff0
 #define APART -1
+/* Bytes that clauses need of the stack: by all ways through the collector, the
+ * longest being a stack that is walked by expressions. */
+#define COLLECT_ROOM 4096
 #define SYS_SIGPROCMASK 14
 #define SIG_BLOCK 0
 #define SIG_SETMASK 2
@@ -140,6 +143,15 @@ place collect_hit_by_base
 	ret
 
 	.size collect_hit, . - collect_hit
+
+/* -- void collect_room(const struct probe_frame *, const collect_site *) -- */
+
+	.p2align 4
+	.type collect_room, @function
+place collect_room
+	testb $0, -COLLECT_ROOM(%rsp)
+	ret
+	.size collect_room, . - collect_room
 
 /* -- uint64_t collect_tsc(void), uint64_t collect_cpu(void) -- */
 

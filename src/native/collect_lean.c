@@ -91,6 +91,13 @@ static bool decode_variable(struct collect_work *w, const struct probe_insn *i,
 	return true;
 }
 
+/* That takes more of the stack than there may be: only with collect_room(). */
+static bool walks_stack(int32_t builtin)
+{
+	return builtin == PROBE_BUILTIN_UCALLER ||
+	       builtin == PROBE_BUILTIN_USTACKDEPTH;
+}
+
 /* False: only the machine can. */
 static bool decode(struct collect_work *w, const struct probe_insn *i,
 		   struct collect_lean *out)
@@ -118,6 +125,8 @@ static bool decode(struct collect_work *w, const struct probe_insn *i,
 		out->imm = 0;
 		return true;
 	case PROBE_BUILTIN:
+		if (walks_stack(i->imm))
+			return false;
 		out->op =
 		    i->imm == PROBE_BUILTIN_TIMESTAMP ? LEAN_NOW : LEAN_BUILTIN;
 		return true;

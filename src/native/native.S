@@ -52,6 +52,8 @@ function native_hit
 	cmpl $0, NATIVE_FRAME_HOW(%rbx)
 	jne native_hit_look
 label native_hit_now
+	testb $0, -NATIVE_HIT_ROOM(%rsp)	/* overflow.c */
+label native_hit_call
 	call collect_hit
 	cmpl $0, native_home_at + NATIVE_WAITING(%rip)
 	jne native_late
@@ -64,6 +66,8 @@ function native_hook
 	cmpl $0, NATIVE_FRAME_HOW(%rbx)
 	jne native_hook_look
 label native_hook_now
+	testb $0, -NATIVE_HOOK_ROOM(%rsp)
+label native_hook_call
 	call native_call
 	cmp $2, %eax
 	je 1f

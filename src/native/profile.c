@@ -42,7 +42,7 @@ static void look_at_clock(void *ctx)
 
 /* -- The program's state as a frame -- */
 
-static void fill_frame(const struct native_state *s, struct probe_frame *out)
+void native_fill_frame(const struct native_state *s, struct probe_frame *out)
 {
 	for (unsigned r = 0; r < 16; r++)
 		out->gpr[r] = s->gpr[r];
@@ -54,28 +54,47 @@ static void fill_frame(const struct native_state *s, struct probe_frame *out)
 
 /* -- Clauses -- */
 
+void native_open_faults(struct native_thread *t, void (*f)(void *ctx),
+			void *ctx)
+{
+	struct kept kept = {.set = 0};
+
+	t->kept = (uint64_t)&kept;
+	native_set_mask(SIG_ALL & ~open_ones);
+	f(ctx);
+	native_set_mask(SIG_ALL);
+	t->kept = 0;
+	for (unsigned i = 0; i < KINDS; i++)
+		if (kept.set & 1u << i)
+			native_send(&kept.info[i]);
+}
+
+struct clauses {
+	struct collect_area *area;
+	struct probe_frame frame;
+	uint64_t time_ns;
+};
+
+static void run_clauses(void *ctx)
+{
+	struct clauses *c = ctx;
+
+	collect_profile(c->area, &c->frame, c->time_ns);
+}
+
 void native_profile(struct collect_area *area, const struct native_state *s)
 {
 	const struct collect_clock unknown = {0};
 	struct native_thread *t = (void *)area->native;
 	struct look l = {.area = area};
-	struct kept kept = {.set = 0};
-	struct probe_frame frame;
+	struct clauses c = {.area = area};
 	bool knows = native_guarded(look_at_clock, &l, &t->guard);
 
-	if (!knows)
-		l.time_ns = collect_time(&unknown);
-	fill_frame(s, &frame);
-	t->kept = (uint64_t)&kept;
-	native_set_mask(SIG_ALL & ~open_ones);
-	collect_profile(area, &frame, l.time_ns);
-	native_set_mask(SIG_ALL);
-	t->kept = 0;
+	c.time_ns = knows ? l.time_ns : collect_time(&unknown);
+	native_fill_frame(s, &c.frame);
+	native_open_faults(t, run_clauses, &c);
 	if (knows)
 		collect_took(area, collect_stopwatch(area) - l.began);
-	for (unsigned i = 0; i < KINDS; i++)
-		if (kept.set & 1u << i)
-			native_send(&kept.info[i]);
 }
 
 bool native_keeps(const struct sig_frame *frame)

@@ -29,8 +29,8 @@ PLACE native_late_open[], native_late_back[];
 PLACE native_handler_open[], native_handler_end[];
 PLACE native_read_bad[];
 PLACE native_leave_shut[];
-PLACE native_hit_look[], native_hit_now[], native_hit_now_done[];
-PLACE native_hook_look[], native_hook_now[], native_hook_now_done[];
+PLACE native_hit_look[], native_hit_call[], native_hit_now_done[];
+PLACE native_hook_look[], native_hook_call[], native_hook_now_done[];
 
 struct caught {
 	struct sig_frame *frame; /* borrowed: the kernel's */
@@ -161,7 +161,7 @@ static void bring_back_trap(struct caught *c)
 	gregs(c)[GREG_RIP] = c->pc;
 }
 
-static const struct trampoline *find_code(uint64_t pc, unsigned *offset)
+const struct trampoline *native_code_at(uint64_t pc, unsigned *offset)
 {
 	const struct collect_plan *plan = native_plan();
 	const struct collect_index *index = native_index(plan);
@@ -192,7 +192,7 @@ static bool is_bad_self(const struct caught *c)
 
 	if (!c->is_sync || (c->sig != SIG_SEGV && c->sig != SIG_BUS))
 		return false;
-	t = find_code(c->pc, &offset);
+	t = native_code_at(c->pc, &offset);
 	slow = t ? trampoline_mended(t, offset) : 0;
 	if (slow == 0)
 		return false;
@@ -250,7 +250,7 @@ static bool in_trampoline(struct caught *c)
 	uint64_t gpr[16], flags = gregs(c)[GREG_EFL];
 	unsigned offset;
 
-	t = find_code(c->pc, &offset);
+	t = native_code_at(c->pc, &offset);
 	if (!t)
 		return false;
 	get_state(c, gpr);
@@ -267,10 +267,12 @@ static bool is_before(uint64_t pc)
 {
 	return (pc >= (uint64_t)native_hit_look &&
 		pc < (uint64_t)native_hit_now_done) ||
-	       (pc >= (uint64_t)native_hit && pc <= (uint64_t)native_hit_now) ||
+	       (pc >= (uint64_t)native_hit &&
+		pc <= (uint64_t)native_hit_call) ||
 	       (pc >= (uint64_t)native_hook_look &&
 		pc < (uint64_t)native_hook_now_done) ||
-	       (pc >= (uint64_t)native_hook && pc <= (uint64_t)native_hook_now);
+	       (pc >= (uint64_t)native_hook &&
+		pc <= (uint64_t)native_hook_call);
 }
 
 /* In native_asm: the handler of a probe is called from there. */
@@ -287,7 +289,7 @@ static void in_stub(struct caught *c)
 	ret = *(const uint64_t *)((base & -16ull) - 8);
 	trampoline_frame_native((const struct probe_frame *)base, gpr, &flags,
 				&c->own);
-	t = find_code(ret, &offset);
+	t = native_code_at(ret, &offset);
 	if (is_before(c->pc))
 		offset--;
 	if (t)
@@ -336,7 +338,7 @@ static void told_by_trampoline(const struct caught *c, struct native_state *s)
 	const struct trampoline *t;
 	unsigned offset;
 
-	t = find_code(c->pc, &offset);
+	t = native_code_at(c->pc, &offset);
 	if (t)
 		trampoline_native(t, offset, s->gpr, &s->flags, &s->pc);
 }
@@ -611,7 +613,7 @@ static bool is_half_step(const struct caught *c)
 	if (is_leaving(c->pc) ||
 	    (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end))
 		return true;
-	t = find_code(c->pc, &offset);
+	t = native_code_at(c->pc, &offset);
 	if (!t)
 		return false;
 	for (unsigned k = 1; k < t->n; k++)
@@ -633,7 +635,8 @@ struct native_go native_caught(struct sig_frame *frame)
 	c.is_sync = frame->info.code > 0 && SIG_BIT(c.sig) & SIG_SYNC &&
 		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
 	if (is_our_trap(&c) || is_bad_read(&c) || native_ends_sample(frame) ||
-	    is_refused(&c) || native_keeps(frame) || is_half_step(&c))
+	    is_refused(&c) || native_overflows(frame) || native_keeps(frame) ||
+	    is_half_step(&c))
 		return done;
 	bring_back_trap(&c);
 	if (native_is_tick(&frame->info)) {

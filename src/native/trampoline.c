@@ -279,6 +279,7 @@ static void fire(struct builder *b, unsigned k, int may_count)
 	struct trampoline_fire *f = &b->t.fire[k];
 	struct emit_label end = {0};
 
+	f->cookie = b->want->cookie[k];
 	if (may_count && b->want->slot[k] != 0)
 		count(b, k, f, &end);
 	save(b, k, f);
@@ -581,6 +582,15 @@ int trampoline_fired(const struct trampoline *t, unsigned offset, uint64_t pc)
 		return 0;
 	return offset >= f->called ||
 	       (f->few != 0 && offset >= f->counted && offset < f->slow);
+}
+
+int trampoline_firing(const struct trampoline *t, unsigned offset)
+{
+	unsigned k = insn_at(t, offset);
+	const struct trampoline_fire *f = &t->fire[k];
+
+	return f->end != 0 && offset >= f->start && offset < f->called ? (int)k
+								       : -1;
 }
 
 unsigned trampoline_mended(const struct trampoline *t, unsigned offset)

@@ -84,6 +84,7 @@ struct trampoline_want {
 
 /* Offsets of one call of the handler; all 0 if there is none. */
 struct trampoline_fire {
+	uint64_t cookie;  /* that the handler gets */
 	uint16_t start;	  /* rsp is the program's */
 	uint16_t lowered; /* rsp is lower by TRAMPOLINE_LOWER */
 	/* Of one that counts by itself: TRAMPOLINE_FEW are in the frame, and
@@ -144,6 +145,10 @@ void trampoline_frame_native(const struct probe_frame *frame, uint64_t gpr[16],
 /* An instruction of it has faulted that may: where the thread goes on; 0: not
  * that one. */
 unsigned trampoline_mended(const struct trampoline *t, unsigned offset);
+
+/* Which instruction is about to fire there, its handler not having been called
+ * yet; -1: none is. */
+int trampoline_firing(const struct trampoline *t, unsigned offset);
 
 /* Has the instruction at pc, which trampoline_native() told for offset, fired
  * but not been executed? In a handler: offset is where that returns to. */

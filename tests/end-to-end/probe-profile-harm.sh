@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/guests.bash"
 
-plan 27
+plan 50
 
 # What a hit does takes more or less stack and time; each of these takes another
 # way through the collector.
@@ -22,6 +22,7 @@ probed() {
 	local how
 
 	for how in counts sorts stamps records; do
+		rm -f shown
 		alike "$1, probed: $how" "$2" probe -q -o shown "${@:3}" \
 			-n "$ENTRIES ${CLAUSES[$how]}" && pass "$1, probed: $how"
 	done
@@ -81,11 +82,54 @@ sampled "stacks unmapped" "$GUESTS/thread_unmaps_stack"
 
 probed "no rdtsc" "$GUESTS/insn_tsc_refused"
 sampled "no rdtsc" "$GUESTS/insn_tsc_refused"
-alike "no rdtsc, profile-N" "$GUESTS/insn_tsc_refused" probe -q -o shown \
-	-n 'profile-9973 { @[cpu] = max(timestamp); }' && pass "no rdtsc, profile-N"
+is "no rdtsc, profile-N" "$(timeout -s KILL 60 "$HARK" probe -q -o shown \
+	-n 'profile-9973 { @[cpu] = max(timestamp); }' \
+	-- "$GUESTS/insn_tsc_refused" 2>/dev/null) $?" "ok 0"
 # Threads and children that are made while it is; status 0 says that all is well.
 for clause in "${CLAUSES[stamps]}" "${CLAUSES[records]}"; do
 	is "no rdtsc, threads and children: $clause" "$(timeout -s KILL 60 "$HARK" \
 		probe -f -q -o shown -n "$ENTRIES $clause" -- "$GUESTS/no_tsc" \
 		2>&1)$?" 0
 done
+
+# -- Little room on the stack --
+
+OPTIONS=(-x aggsize=16m)
+for guest in sig_overflow sig_overflow_exact; do
+	probed "$guest" "$GUESTS/$guest" "${OPTIONS[@]}"
+	sampled "$guest" "$GUESTS/$guest"
+done
+# Also by the instruction that overflows, and by others around it.
+DEEP='pid$target:a.out:deep'
+for how in sorts records; do
+	alike "all of deep(): $how" "$GUESTS/sig_overflow_exact" probe -q -o shown \
+		"${OPTIONS[@]}" -n "$DEEP:return,$DEEP:b,$DEEP:10,$DEEP:19
+		${CLAUSES[$how]}" && pass "all of deep(): $how"
+done
+# By a trampoline that counts by itself, and by one that does not.
+for clause in '{ @ = count(); }' '{ @[arg0 * 0] = count(); }'; do
+	rm -f shown
+	said=$(timeout -s KILL 100 "$HARK" probe -q -o shown -n "$DEEP:entry $clause" \
+		-- "$GUESTS/sig_overflow_exact" 2>&1)
+	is "deep() is counted: $clause" "$(awk 'NF { print $NF, "calls" }' shown)" \
+		"$(grep ' calls$' <<<"$said")"
+done
+
+# -- Alternate stacks of 8 KB --
+
+probed "alternate stacks of 8 KB" "$GUESTS/sig_altstack_8k"
+sampled "alternate stacks of 8 KB" "$GUESTS/sig_altstack_8k"
+# few_lost: nearly all ticks have become samples, as the last line tells.
+few_lost() {
+	"$HARK" profile -o g.hark --force -- "$GUESTS/sig_altstack_8k" 2>&1 |
+		awk '/ samples of / {
+			for (i = 2; i <= NF; i++) {
+				if ($i == "samples")
+					taken = $(i - 1)
+				if ($i == "lost")
+					lost = $(i - 1)
+			}
+		}
+		END { exit !(taken > 100 && lost * 20 < taken) }'
+}
+ok "alternate stacks of 8 KB: samples are not lost" few_lost

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* In native.S: where C is called. */
-extern const uint8_t native_hook_now[];
+extern const uint8_t native_hook_call[];
 
 static uint32_t step_done[4];
 static uint64_t step_sum;
@@ -227,7 +227,7 @@ static int step(struct stepped *s)
 		if ((uint32_t)peek(s, (uint64_t)native_home() +
 					  NATIVE_WAITING) != 0)
 			return 0;
-		run_to(s, (uint64_t)native_hook_now + CALL_LEN, 0);
+		run_to(s, (uint64_t)native_hook_call + CALL_LEN, 0);
 	} else if (is_trap(s)) {
 		uint64_t resume = program_resume_of(s->regs.rip - 1);
 
