@@ -36,6 +36,12 @@ struct call {
 /* As it came from the program. EFAULT that the engine itself may have caused
  * is tried again. */
 int64_t call_pass(struct vcpu *v, const struct call *c);
+/* The same, for calls that are all of the kernel's doing: a signal that comes
+ * meanwhile may be delivered on the spot, and this never returns. */
+int64_t call_plain(struct vcpu *v, const struct call *c);
+/* The same as call_pass, while the kernel keeps signals of the mask that were
+ * sent. */
+int64_t call_shown(struct vcpu *v, const struct call *c, uint64_t mask);
 
 /* sigcall.c */
 int64_t call_sigaction(struct vcpu *v, const struct call *c);

@@ -84,6 +84,11 @@ uint64_t place_call_end(void)
 	return (uint64_t)engine_call_end;
 }
 
+uint64_t place_call(void)
+{
+	return (uint64_t)engine_call_check;
+}
+
 int place_is_call(uint64_t rip)
 {
 	return within(rip, engine_call_check, engine_call_end);

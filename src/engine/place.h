@@ -8,7 +8,8 @@
 
 /* Right behind the system call of engine_guest_call. */
 uint64_t place_call_end(void);
-/* Before it: in its window. */
+/* Before it: in its window, and where that begins. */
+uint64_t place_call(void);
 int place_is_call(uint64_t rip);
 /* Where all of the state is in the vcpu and nothing is half done: just before
  * the dispatcher, or just behind it. */

@@ -83,6 +83,7 @@ static int64_t change_mask(struct vcpu *v, uint32_t how, uint64_t set)
 	if (answer == 0) {
 		v->mask = mask;
 		signal_recheck(v);
+		sent_pull(v);
 	}
 	return answer;
 }
@@ -114,26 +115,46 @@ int64_t call_sigpending(struct vcpu *v, const struct call *c)
 	answer = engine_guest_call(v, c->nr, args);
 	if (answer != 0)
 		return answer;
-	set |= v->sent;
+	set |= v->sent | sent_elsewhere(v);
 	return put(c->args[0], &set, c->args[1]) < 0 ? -ERR_FAULT : 0;
+}
+
+/* The kernel's own call takes a signal whether it is blocked or not. Should it
+ * be one by which the engine asks itself for something, the handler is to have
+ * it. */
+static int64_t wait_for_signal(struct vcpu *v, const struct call *c,
+			       uint64_t set, struct sig_info *info)
+{
+	struct call changed = *c;
+	int64_t answer;
+
+	changed.args[1] = (uint64_t)info;
+	answer = call_shown(v, &changed, v->mask & set);
+	sent_unmark(info);
+	if (answer != SIG_TRAP || !signal_is_engines(v, info))
+		return answer;
+	v->disturbed = 1;
+	signal_give_back(v, info);
+	return -ERR_INTR;
 }
 
 int64_t call_sigtimedwait(struct vcpu *v, const struct call *c)
 {
 	struct sig_info info;
-	uint64_t set;
-	int sig;
+	uint64_t set = 0;
+	int64_t answer;
 
-	if (c->args[3] == SET_SIZE && v->sent != 0 &&
-	    get(&set, c->args[0], sizeof set) == 0) {
-		sig = sent_take(v, set, &info);
-		if (sig != 0 && c->args[1] != 0 &&
-		    put(c->args[1], &info, sizeof info) < 0)
-			return -ERR_FAULT;
-		if (sig != 0)
-			return sig;
-	}
-	return call_pass(v, c);
+	if (c->args[3] != SET_SIZE || get(&set, c->args[0], sizeof set) < 0)
+		return call_pass(v, c);
+	do {
+		answer = sent_take(v, set, &info);
+		if (answer == 0)
+			answer = wait_for_signal(v, c, set, &info);
+	} while (answer == -ERR_INTR && !signal_is_held(v) && v->disturbed);
+	if (answer > 0 && c->args[1] != 0 &&
+	    put(c->args[1], &info, sizeof info) < 0)
+		return -ERR_FAULT;
+	return answer;
 }
 
 /* -- Waiting with another mask --------------------------------------------- */
@@ -202,15 +223,18 @@ int64_t call_with_mask(struct vcpu *v, const struct call *c)
 	int64_t answer;
 
 	if (!take_wait(&w))
-		return call_pass(v, c);
+		return call_plain(v, c);
 	v->temp_mask = w.mask;
 	v->has_temp_mask = 1;
 	do {
 		signal_recheck(v);
-		if (v->held == HELD_SENT)
+		if ((v->held & ~(uint32_t)HELD_AGAIN) == HELD_SENT)
 			return -ERR_INTR;
+		w.native = (w.mask & ~SIG_SYNC) | sent_show(v, c, w.mask);
 		answer = call_pass(v, &w.call);
-	} while (answer == -ERR_INTR && !v->held && v->sent & w.mask);
+		if (v->shown != 0)
+			sent_hide(v);
+	} while (answer == -ERR_INTR && !signal_is_held(v) && v->disturbed);
 	if (answer != -ERR_INTR || !v->held) {
 		v->has_temp_mask = 0;
 		signal_recheck(v);

@@ -18,8 +18,9 @@
  *
  * S1  One signal can be held, since all others are blocked then. The kernel
  *     keeps their order.
- * S2  Synchronous signals are never blocked natively. One that somebody sent
- *     and that the program blocks is kept in the vcpu (.sent).
+ * S2  Synchronous signals are not blocked natively, but in system calls
+ *     (sent.c). One that was sent and that the program blocks is kept in the
+ *     vcpu (.sent).
  * S3  A fault goes first: a held signal is given back to the kernel.
  * S4  A signal whose default is taken is sent again to the thread itself,
  *     natively at its default: the kernel does the rest. */
@@ -83,6 +84,11 @@ void signal_recheck(struct vcpu *v)
 		set_held(v, HELD_SENT);
 	else
 		clear_held(v, HELD_SENT);
+}
+
+int signal_is_held(struct vcpu *v)
+{
+	return (v->held & ~(uint32_t)HELD_AGAIN) != 0;
 }
 
 static void native_mask(uint64_t how, uint64_t mask)
@@ -285,6 +291,7 @@ static void hold(struct caught *c)
 
 	if (SIG_BIT(c->info->signo) & SIG_SYNC) {
 		sent_keep(v, c->info); /* S2 */
+		sent_offer(v);
 		return;
 	}
 	if (v->held & HELD_SIGNAL) {
@@ -361,6 +368,20 @@ static int deliver_at_rest(struct caught *c)
 	return 1;
 }
 
+/* A system call that was interrupted for nothing is made again. From now on the
+ * kernel knows that the signal is blocked (S6). */
+static void make_again(struct caught *c)
+{
+	struct vcpu *v = c->v;
+	int64_t *g = c->uc->context.gregs;
+
+	v->disturbed = 1;
+	if (v->passing && !signal_is_held(v) &&
+	    (uint64_t)g[GREG_RIP] == place_call_end() &&
+	    g[GREG_RAX] == ANSWER_INTR)
+		g[GREG_RIP] = (int64_t)engine_redo(place_call());
+}
+
 static void arrived(struct caught *c, enum engine_place at)
 {
 	int64_t *g = c->uc->context.gregs;
@@ -379,6 +400,8 @@ static void arrived(struct caught *c, enum engine_place at)
 		signal_deliver(c, c->info);
 	} else {
 		hold(c);
+		if (SIG_BIT(c->info->signo) & SIG_SYNC)
+			make_again(c);
 		if (at == AT_MISS && c->v->budget > 0)
 			vcpu_set_budget(c->v, 0);
 	}
@@ -534,6 +557,16 @@ static void faulted(struct caught *c, enum engine_place at)
 
 /* -- What the engine asks itself -- */
 
+/* Another thread is about to show signals, or the first one was sent: what this
+ * one keeps is passed on, or its system call is made again (sent.c). */
+static void sought(struct caught *c, enum engine_place at)
+{
+	sent_offer(c->v);
+	make_again(c);
+	if (at == AT_WINDOW)
+		start_over(c);
+}
+
 /* 0: the state is in the vcpu, and nothing is half done. */
 static int come_to_rest(struct caught *c, enum engine_place at)
 {
@@ -597,14 +630,28 @@ static void leave(struct caught *c, enum engine_place at, uint32_t why)
 	}
 }
 
+int signal_is_engines(const struct vcpu *v, const struct sig_info *info)
+{
+	return sent_is_sought(v, info) || freeze_is_asked(v, info) ||
+	       leave_is_asked(v, info) || park_is_asked(v, info);
+}
+
 uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 		       uint64_t gs)
 {
 	struct caught c = {.v = v, .info = info, .uc = uc, .gs = gs};
 	uint64_t rip = (uint64_t)uc->context.gregs[GREG_RIP];
 	enum engine_place at = engine_place(v, rip);
+	int was_shown = v->shown != 0;
 
-	if (freeze_is_asked(v, info))
+	sent_unmark(info);
+	if (was_shown) { /* S5: faults are to be seen here */
+		uc->mask &= ~SIG_SYNC;
+		sent_hide(v);
+	}
+	if (sent_is_sought(v, info))
+		sought(&c, at);
+	else if (freeze_is_asked(v, info))
 		freeze(&c, at);
 	else if (leave_is_asked(v, info))
 		leave(&c, at, HELD_LEAVE);
@@ -614,6 +661,8 @@ uint64_t signal_caught(struct vcpu *v, struct sig_info *info, struct sig_uc *uc,
 		faulted(&c, at);
 	else
 		arrived(&c, at);
+	if (was_shown) /* the call may not have been made yet */
+		set_held(v, HELD_AGAIN);
 	return c.gs;
 }
 
@@ -636,8 +685,12 @@ static void hold_sent(struct vcpu *v)
 void signal_deliver_held(struct vcpu *v)
 {
 	const uint32_t asked = HELD_LEAVE | HELD_PARK;
-	uint32_t held = v->held;
+	uint32_t held;
 
+	clear_held(v, HELD_AGAIN);
+	held = v->held;
+	if (held == 0)
+		return;
 	if ((held & ~asked) == 0) {
 		clear_held(v, asked);
 		if (held & HELD_PARK)

@@ -22,11 +22,34 @@ uint64_t signal_native(const struct vcpu *v);
 /* The program's mask has changed: is a signal that was sent open now? */
 void signal_recheck(struct vcpu *v);
 
+/* Is it one of those by which the engine asks itself for something? */
+int signal_is_engines(const struct vcpu *v, const struct sig_info *info);
+/* Has a signal, or a request of the engine's own, to be seen to first? */
+int signal_is_held(struct vcpu *v);
+
 /* sent.c: keep it; take one that is in set (its number, or 0); forget all that
  * are in set. */
 void sent_keep(struct vcpu *v, const struct sig_info *info);
 int sent_take(struct vcpu *v, uint64_t set, struct sig_info *out);
 void sent_drop(struct vcpu *v, uint64_t set);
+/* Before a system call that is made with this mask, and after it: the kernel
+ * keeps what was sent (S5). Which signals it keeps; 0: none, and nothing has to
+ * be hidden. */
+struct call;
+enum { SENT_RANK_FD = 2 }; /* .seek_rank: it reads a signalfd */
+uint64_t sent_show(struct vcpu *v, const struct call *c, uint64_t mask);
+void sent_hide(struct vcpu *v);
+/* Passes on what it keeps for the process to threads that want it. */
+void sent_offer(struct vcpu *v);
+/* Has another thread asked this one to do so? */
+int sent_is_sought(const struct vcpu *v, const struct sig_info *info);
+/* S8: a siginfo that comes from the kernel; one that the program has read. */
+void sent_unmark(struct sig_info *info);
+void sent_unmark_read(const struct call *c, int64_t answer);
+/* Signals for the process that other threads keep. */
+uint64_t sent_elsewhere(const struct vcpu *v);
+/* The mask has changed: those of them that are open now come here. */
+void sent_pull(struct vcpu *v);
 
 /* All registers, flags and segments; TF is the program's. */
 void signal_get_state(const struct vcpu *v, int64_t gregs[GREG_MAX]);

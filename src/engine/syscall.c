@@ -9,6 +9,8 @@
 #include "engine/signal_priv.h"
 #include "engine/tape.h"
 
+enum { NR_READ = 0 };
+
 enum call_kind {
 	CALL_PASS,
 	CALL_ARCH_PRCTL,
@@ -91,17 +93,33 @@ int64_t call_pass(struct vcpu *v, const struct call *c)
 	return engine_guest_call(v, c->nr, c->args);
 }
 
-/* The same, for calls that are all of the kernel's doing: a signal that comes
- * meanwhile may be delivered on the spot, and this never returns. */
-static int64_t call_plain(struct vcpu *v, const struct call *c)
+int64_t call_shown(struct vcpu *v, const struct call *c, uint64_t mask)
 {
 	int64_t answer;
 
+	sent_show(v, c, mask);
+	answer = call_pass(v, c);
+	if (v->shown != 0)
+		sent_hide(v);
+	return answer;
+}
+
+int64_t call_plain(struct vcpu *v, const struct call *c)
+{
+	int64_t answer;
+
+	if (v->mask & SIG_SYNC)
+		sent_show(v, c, v->mask);
 	v->passing = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	answer = engine_guest_call(v, c->nr, c->args);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	v->passing = 0;
+	if (v->shown == 0)
+		return answer;
+	sent_hide(v);
+	if (c->nr == NR_READ && v->seek_rank == SENT_RANK_FD)
+		sent_unmark_read(c, answer);
 	return answer;
 }
 

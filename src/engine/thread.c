@@ -422,6 +422,7 @@ void thread_begin(struct vcpu *v)
 	struct wire_run *run = v->engine->run;
 
 	v->tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
+	sent_offer(v); /* other threads had no name for this one */
 	if (v->forgets)
 		sighand_clear(v->sighand);
 	if (run) {

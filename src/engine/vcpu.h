@@ -105,6 +105,7 @@ enum {
 	HELD_FREEZE = 4, /* the process is about to end: freeze.c */
 	HELD_LEAVE = 8,	 /* it is asked to leave the engine: leave.c */
 	HELD_PARK = 16,	 /* hark wants to take it home: park.c */
+	HELD_AGAIN = 32, /* signals are to be shown anew: sent.c */
 };
 
 /* .stepping */
@@ -179,11 +180,15 @@ struct vcpu {
 	uint64_t sent_twice; /* of them, those for thread and process */
 	uint8_t sent_info[VCPU_N_SYNC][128];
 	uint8_t sent_more[VCPU_N_SYNC][128];
-	uint32_t raised;   /* .held_info is a fault of the thread's own */
-	uint32_t passing;  /* in a call that needs nothing done behind it */
-	uint32_t leaving;  /* the engine's trap is the way out: leave.c */
-	uint32_t freezing; /* it was asked to be: */
-	uint32_t frozen;   /* in its own code until the end: freeze.c */
+	uint64_t shown;	    /* synchronous signals that the kernel keeps now */
+	uint64_t seeks;	    /* those of them that its system call looks for */
+	uint32_t seek_rank; /* how surely it does: sent.c */
+	uint32_t disturbed; /* by a signal that must not end a call: sent.c */
+	uint32_t raised;    /* .held_info is a fault of the thread's own */
+	uint32_t passing;   /* in a call that needs nothing done behind it */
+	uint32_t leaving;   /* the engine's trap is the way out: leave.c */
+	uint32_t freezing;  /* it was asked to be: */
+	uint32_t frozen;    /* in its own code until the end: freeze.c */
 	/* step.c */
 	uint32_t cs, ss;    /* the program's */
 	uint32_t step_kind; /* 0: not stepping; see step.c */
