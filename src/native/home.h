@@ -233,6 +233,8 @@ struct native_blocks native_blocks(void);
 void native_inherit(const struct native_blocks *b);
 /* A signal is held; perhaps only until a handler ends. */
 void native_linger(struct native_thread *t);
+/* Handlers whose end opens what is held return by way of the image: M4. */
+void native_await_return(const struct native_thread *t);
 void native_linger_no_more(struct native_thread *t);
 /* 0, 1, as native_call() */
 uint64_t native_pending(const uint64_t *a, int64_t *answer);
@@ -245,6 +247,9 @@ struct native_go {
 	uint64_t handler, mask;
 };
 struct native_go native_caught(struct sig_frame *frame);
+/* native.S: where such a handler returns to, and what is done there. */
+void native_return(void);
+void native_returned(const struct sig_frame *frame);
 
 struct trampoline;
 /* The trampoline that an address is in, and where; NULL: none. */

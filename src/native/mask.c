@@ -13,7 +13,11 @@
  *     that leaves by siglongjmp: that is what it has afterwards. To block a
  *     signal of ours for too long does harm, not to block it hardly any.
  * M3  A signal that only a running handler blocks is sent when its thread next
- *     leaves the image and the handler has ended: it lingers. */
+ *     leaves the image and the handler has ended: it lingers.
+ * M4  It must not linger beyond the handler's return: until then the handler's
+ *     return address, which hark has written, is that of the image, and what
+ *     is held is sent before sigreturn opens the mask (native_return). Only if
+ *     the address is the program's own restorer: the frame may be no more. */
 #include "inside/sys.h"
 #include "native/home.h"
 #include "native/numbers.h"
@@ -103,6 +107,38 @@ void native_linger(struct native_thread *t)
 		return;
 	t->lingers = 1;
 	__atomic_fetch_add(&native_home_all()->waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool is_frame(const struct sig_frame *frame)
+{
+	uint64_t at = (uint64_t)frame;
+	int sig;
+
+	if (!native_readable(at, sizeof *frame))
+		return false;
+	sig = frame->info.signo;
+	return sig >= 1 && sig <= SIG_MAX &&
+	       frame->pretcode == native_home()->program[sig].restorer;
+}
+
+/* M4. Which handler's end opens the signal? */
+static void await_end(const struct native_thread *t, uint64_t bit)
+{
+	for (uint32_t i = t->n_entered; i-- > 0;) {
+		struct sig_frame *frame = (void *)t->entered[i].frame;
+
+		if (t->entered[i].after & bit)
+			continue;
+		if (is_frame(frame))
+			frame->pretcode = (uint64_t)native_return;
+		return;
+	}
+}
+
+void native_await_return(const struct native_thread *t)
+{
+	for (uint64_t set = t->held & t->blocked; set != 0; set &= set - 1)
+		await_end(t, set & -set);
 }
 
 void native_linger_no_more(struct native_thread *t)

@@ -194,6 +194,21 @@ function native_restorer
 	ud2
 	.size native_restorer, . - native_restorer
 
+/* A handler of the program's returns here, if its end opens a signal that is
+ * held: rsp is the frame plus 8, and below it all is free. */
+function native_return
+	mov %rsp, %rbx
+	lea -8(%rsp), %rdi
+	pushf
+	andl $~CHECKS, (%rsp)
+	popf
+	call native_returned
+	mov %rbx, %rsp
+	mov $15, %eax			/* rt_sigreturn */
+	syscall
+	ud2
+	.size native_return, . - native_return
+
 /* -- bool native_read(const void *from, void *out, uint32_t len) -- */
 
 /* The stack is not touched: whatever faults goes on at native_read_bad. */

@@ -577,6 +577,7 @@ static struct native_go deliver(struct caught *c)
 			return take_default(c);
 		native_hold(t, &c->frame->info);
 		native_linger(t);
+		native_await_return(t);
 		c->frame->uc.mask = c->back;
 		return done;
 	}

@@ -412,6 +412,17 @@ void native_send_held(struct native_thread *t)
 	send_held(t, t->held & ~t->blocked);
 }
 
+/* What waited is sent. */
+static void be_done(struct native_thread *t)
+{
+	if (t->counted)
+		__atomic_fetch_sub(&native_home_all()->waiting, 1,
+				   __ATOMIC_SEQ_CST);
+	t->deferred = 0;
+	t->counted = t->masked = t->waits = 0;
+	native_drop(t);
+}
+
 void native_wake(uint64_t mask[2], const struct probe_frame *frame)
 {
 	struct native_home *home = native_home_all();
@@ -428,6 +439,7 @@ void native_wake(uint64_t mask[2], const struct probe_frame *frame)
 	native_linger_no_more(t);
 	if (!t->counted && !(t->held & ~t->blocked)) {
 		native_linger(t);
+		native_await_return(t);
 		return;
 	}
 	if (t->masked)
@@ -438,9 +450,27 @@ void native_wake(uint64_t mask[2], const struct probe_frame *frame)
 		native_send(&t->info);
 	send_held(t, t->held & ~(t->waits ? t->wait_blocked : t->blocked));
 	native_linger(t);
-	if (t->counted)
-		__atomic_fetch_sub(&home->waiting, 1, __ATOMIC_SEQ_CST);
-	t->deferred = 0;
-	t->counted = t->masked = t->waits = 0;
-	native_drop(t);
+	native_await_return(t);
+	be_done(t);
+}
+
+/* M4 of mask.c. A handler has ended; sigreturn is next, which opens the mask.
+ */
+void native_returned(const struct sig_frame *frame)
+{
+	struct native_thread *t;
+
+	native_set_mask(SIG_ALL);
+	be_own(native_home_all());
+	t = native_find();
+	if (!t)
+		return;
+	native_settle(t, (uint64_t)frame->uc.context.gregs[GREG_RSP]);
+	native_linger_no_more(t);
+	if (t->deferred)
+		native_send(&t->info);
+	native_send_held(t);
+	native_linger(t);
+	native_await_return(t);
+	be_done(t);
 }

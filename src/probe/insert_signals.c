@@ -190,15 +190,37 @@ static int give_one(const struct insert_left *l, struct door *d, int sig,
 		   : 0;
 }
 
+/* A handler that is to return by way of the image returns as the program
+ * wanted it (M4 of native/mask.c). */
+static int free_return(const struct insert_left *l, const struct door *d,
+		       const struct native_home *home, uint64_t frame,
+		       struct hark_err *err)
+{
+	uint64_t to, from = l->head.image;
+	int32_t sig;
+
+	if (remote_read(d, frame, &to, sizeof to, err) < 0 ||
+	    remote_read(d, frame + offsetof(struct sig_frame, info.signo), &sig,
+			sizeof sig, err) < 0)
+		return -1;
+	if (to - from >= l->head.image_len || sig < 1 || sig > SIGNALS)
+		return 0;
+	to = home->known.program[sig].restorer;
+	return remote_write(d, frame, &to, sizeof to, err);
+}
+
 /* Handlers that run return to masks of the program's own, too. */
 static int close_frames(const struct insert_left *l, const struct door *d,
 			int k, const struct collect_area *a,
-			struct hark_err *err)
+			const struct native_home *home, struct hark_err *err)
 {
+	const uint64_t mask_at = offsetof(struct sig_frame, uc.mask);
 	uint64_t rsp = d->threads[k].seen.rsp, at, blocked, mask;
 
 	for (unsigned n = 0; native_blocked_by_frame(a, rsp, n, &at, &blocked);
 	     n++) {
+		if (free_return(l, d, home, at - mask_at, err) < 0)
+			return -1;
 		if ((blocked & l->record.ours) == 0)
 			continue;
 		if (remote_read(d, at, &mask, sizeof mask, err) < 0)
@@ -263,7 +285,7 @@ static int close_mask(const struct insert_left *l, struct door *d, int k,
 		return 0;
 	return send_again(d, k, &a, area, blocked, err) < 0
 		   ? -1
-		   : close_frames(l, d, k, &a, err);
+		   : close_frames(l, d, k, &a, home, err);
 }
 
 static int close_masks(const struct insert_left *l, struct door *d,
