@@ -224,12 +224,13 @@ void index_mark_touched(struct index *x, unsigned segment, uint8_t *pages)
 {
 	const struct index_head *h =
 	    (const struct index_head *)raw_of(x, segment);
-	const struct index_page *data = (const struct index_page *)(h + 1);
+	const struct index_page *data;
 
 	if (h == NULL) {
 		memset(pages, 0xff, INDEX_PAGES / 8);
 		return;
 	}
+	data = (const struct index_page *)(h + 1);
 	for (uint32_t i = 0; i < h->n_data; i++)
 		mark_page(pages, data[i].number);
 	/* What is reached through fs lies at its offset. */

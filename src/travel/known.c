@@ -19,23 +19,34 @@ enum { PAGES = TRAVEL_PAGES };
 
 /* -- Pages that were touched -- */
 
-/* Of all threads, at all times; and of the process that it was forked from. */
-static void mark_touched(struct hark_timeline *t, uint8_t *pages,
-			 struct hark_err *err)
+/* Of all threads of one process, at all times; not 0: it is given up. */
+static int mark_process(struct hark_timeline *t, uint8_t *pages,
+			struct hark_err *err)
 {
 	struct index *x = travel_index(t, UINT32_MAX, err);
-	struct hark_timeline *parent;
 
 	if (x == NULL || err->code != HARK_OK) {
 		memset(pages, 0xff, PAGES / 8);
-		return;
+		return -1;
 	}
 	for (unsigned i = t->lanes[0].first; i < t->lanes[t->n_lanes - 1].end;
 	     i++)
 		index_mark_touched(x, i, pages);
-	parent = travel_parent(t, err);
-	if (parent != NULL)
-		mark_touched(parent, pages, err);
+	return 0;
+}
+
+/* And of those that it was forked from, which a file may say go round in
+ * circles. */
+static void mark_touched(struct hark_timeline *t, uint8_t *pages,
+			 struct hark_err *err)
+{
+	unsigned left = hark_n_processes(t->rec);
+
+	for (; t != NULL; t = travel_parent(t, err))
+		if (mark_process(t, pages, err) < 0 || left-- == 0)
+			return;
+	if (err->code != HARK_OK)
+		memset(pages, 0xff, PAGES / 8);
 }
 
 /* NULL: no memory. */
