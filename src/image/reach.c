@@ -96,11 +96,18 @@ static const char *line_of(const char *status, const char *key)
  * user who is behind it, who is not root if one of both is not. */
 static bool read_id(const char *status, const char *key, unsigned *out)
 {
-	unsigned real, files;
+	const char *at = line_of(status, key);
+	unsigned long ids[4];
 
-	if (sscanf(line_of(status, key), "%u %*u %*u %u", &real, &files) != 2)
-		return false;
-	*out = real != 0 ? real : files;
+	for (unsigned i = 0; i < 4; i++) {
+		char *end;
+
+		ids[i] = strtoul(at, &end, 10);
+		if (end == at)
+			return false;
+		at = end;
+	}
+	*out = (unsigned)(ids[0] != 0 ? ids[0] : ids[3]);
 	return true;
 }
 
