@@ -32,6 +32,7 @@ static struct elf *try_path(struct image *im, const struct reach *reach,
 			       .fd = fd,
 			       .mem = -1,
 			       .pool = &im->pool,
+			       .all = &im->budget,
 			       .reach = reach,
 			       .opens = reach};
 	struct elf *e = NULL;

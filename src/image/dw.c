@@ -524,6 +524,7 @@ static struct elf *open_dwo(struct dw_unit *u, const char *path)
 			       .fd = -1,
 			       .mem = -1,
 			       .pool = &u->d->file->image->pool,
+			       .all = &u->d->file->image->budget,
 			       .reach = u->d->elf->opens,
 			       .opens = u->d->elf->opens,
 			       .relocatable = true};

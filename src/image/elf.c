@@ -217,6 +217,7 @@ int elf_open(const struct elf_origin *o, struct elf **out, struct hark_err *err)
 	if (open_input(e, o, err) < 0)
 		goto out;
 	budget_init(&e->budget, BUDGET_FIXED + BUDGET_TIMES * e->in.src.len);
+	budget_join(&e->budget, o->all, BUDGET_TIMES * e->in.src.len);
 	if (e->in.src.len < sizeof e->eh) {
 		err_set(err, HARK_EINPUT, 0, "%s: not an ELF file",
 			elf_name(e));
@@ -242,6 +243,7 @@ void elf_close(struct elf *e)
 	elf_drop_sections(e);
 	if (e->ph != NULL)
 		heap_give(&e->budget.heap, e->ph, e->n_ph * sizeof *e->ph);
+	budget_leave(&e->budget);
 	input_close(&e->in);
 	free(e);
 }

@@ -51,6 +51,7 @@ struct elf_origin {
 	int mem;		   /* of /proc/PID/mem, or -1 */
 	uint64_t base;		   /* of the ELF header in mem */
 	struct input_pool *pool;   /* borrowed */
+	struct budget *all;	   /* borrowed: of the image; NULL: none */
 	const struct reach *reach; /* borrowed: path is opened with it */
 	const struct reach *opens; /* borrowed: so is what the file names */
 	bool relocatable;	   /* ET_REL will do (a .dwo file) */

@@ -14,11 +14,17 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+/* Beside what the files add by their length: a process has few that are small
+ * and unpack to much. */
+#define BUDGET_ALL ((uint64_t)1 << 30)
+
 int image_new(struct image **out, struct hark_err *err)
 {
 	const char *path = getenv("HARK_DEBUG_PATH");
 	struct image *im = calloc(1, sizeof *im);
 
+	if (im != NULL)
+		budget_init(&im->budget, BUDGET_ALL);
 	if (im != NULL && path != NULL)
 		im->debug_path = strdup(path);
 	if (im != NULL)
@@ -177,11 +183,13 @@ static struct image_file *find_same(const struct image *im, const struct elf *e)
 int image_add(struct image *im, const struct elf_origin *o, const char *name,
 	      struct image_file **out, struct hark_err *err)
 {
+	struct elf_origin mine = *o;
 	struct image_file *f = NULL;
 	struct elf *e = NULL;
 	int rc = -1;
 
-	if (elf_open(o, &e, err) < 0)
+	mine.all = &im->budget;
+	if (elf_open(&mine, &e, err) < 0)
 		return -1;
 	if (name == NULL)
 		name = o->path != NULL ? o->path : "";
@@ -294,7 +302,7 @@ struct elf *image_file_mini(struct image_file *f)
 {
 	struct bytes *b;
 	const uint8_t *at;
-	struct elf_origin o = {.fd = -1, .mem = -1};
+	struct elf_origin o = {.fd = -1, .mem = -1, .all = &f->image->budget};
 
 	if (f->mini_sought)
 		return f->mini;
@@ -446,7 +454,11 @@ int image_file_debug_fd(struct image_file *f, struct hark_err *err)
 int image_file_give_debug(struct image_file *f, const void *bytes, size_t len,
 			  struct hark_err *err)
 {
-	struct elf_origin o = {.bytes = bytes, .len = len, .fd = -1, .mem = -1};
+	struct elf_origin o = {.bytes = bytes,
+			       .len = len,
+			       .fd = -1,
+			       .mem = -1,
+			       .all = &f->image->budget};
 	struct elf *e;
 
 	if (f->debug_sought)

@@ -21,6 +21,7 @@ struct image_process {
 
 struct image {
 	struct input_pool pool;
+	struct budget budget;	  /* of all files together */
 	struct image_file *files; /* owned, a chain */
 	char *debug_path;	  /* owned: directories with colons between */
 	struct keep *keep;	  /* owned; NULL: nothing is kept on disk */
