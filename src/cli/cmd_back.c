@@ -229,12 +229,14 @@ int cmd_back(const struct cli_args *args)
 
 	if (status != CLI_OK)
 		return status;
-	bound_replay(clean_up);
-	status = journey_open(&wish, &interrupted, &t);
-	if (status == CLI_OK && listener_open(NULL, &l, &err) < 0)
+	if (listener_open(NULL, &l, &err) < 0)
 		status = cli_fail(&err);
-	if (status == CLI_OK) {
+	if (status == CLI_OK) { /* from now on it is removed at any end */
 		listening = l;
+		bound_replay(clean_up);
+		status = journey_open(&wish, &interrupted, &t);
+	}
+	if (status == CLI_OK) {
 		unpack(t, l, sources, sizeof sources);
 		unpacked = sources;
 		status = serve(t, l, wish.rest);
