@@ -137,12 +137,14 @@ int space_of_pid(int pid, const struct space_own *own, struct room *r,
 
 /* -- Code that its program may change -- */
 
-/* START-END rwxp ... */
+/* START-END rwxp ...: code. Of a library that has gone meanwhile other memory
+ * may be in its place, which is nothing to refuse. */
 static bool is_writable(const char *line)
 {
 	const char *rights = strchr(line, ' ');
 
-	return rights != NULL && strlen(rights) > 2 && rights[2] == 'w';
+	return rights != NULL && strlen(rights) > 3 && rights[2] == 'w' &&
+	       rights[3] == 'x';
 }
 
 static int add_range(struct collect_range **all, size_t *n, uint64_t lo,

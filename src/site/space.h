@@ -19,7 +19,7 @@ int space_of_pid(int pid, const struct space_own *own, struct room *r,
 int space_of_maps(const char *text, const struct space_own *own, struct room *r,
 		  struct hark_err *err);
 
-/* What the process may write to, ascending; the caller frees it. */
+/* Code that the process may write to, ascending; the caller frees it. */
 int space_writable(int pid, struct collect_range **out, size_t *n,
 		   struct hark_err *err);
 
