@@ -35,17 +35,36 @@ bool creds_same(const struct creds *a, const struct creds *b)
 	       (a->space != b->space || a->permitted == b->permitted);
 }
 
+/* Programs for 32 bits have words of 4 bytes there. */
+union auxv {
+	Elf64_auxv_t wide[64];
+	Elf32_auxv_t narrow[128];
+};
+
+/* Types are small numbers; two narrow words in a row are none. */
+static bool is_wide(const union auxv *a, size_t n)
+{
+	enum { TYPES = 1 << 16 };
+
+	for (size_t i = 0; i < n && a->wide[i].a_type != AT_NULL; i++)
+		if (a->wide[i].a_type >= TYPES)
+			return false;
+	return true;
+}
+
 bool creds_changed_by_exec(pid_t pid)
 {
-	enum { AUXV_MAX = 64 };
-	Elf64_auxv_t auxv[AUXV_MAX];
+	union auxv a;
 	int fd = proc_open(pid, 0, "auxv", O_RDONLY);
-	ssize_t len = fd >= 0 ? read(fd, auxv, sizeof auxv) : -1;
+	ssize_t len = fd >= 0 ? read(fd, &a, sizeof a) : -1;
+	size_t n = len > 0 ? (size_t)len / sizeof *a.wide : 0;
+	bool wide = is_wide(&a, n);
 
 	if (fd >= 0)
 		close(fd);
-	for (ssize_t i = 0; i < len / (ssize_t)sizeof *auxv; i++)
-		if (auxv[i].a_type == AT_SECURE)
-			return auxv[i].a_un.a_val != 0;
+	for (size_t i = 0; i < (wide ? n : 2 * n); i++)
+		if ((wide ? a.wide[i].a_type : a.narrow[i].a_type) == AT_SECURE)
+			return (wide ? a.wide[i].a_un.a_val
+				     : a.narrow[i].a_un.a_val) != 0;
 	return true;
 }

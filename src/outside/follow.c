@@ -154,13 +154,12 @@ static void at_system_call(struct follow *f, struct task *t)
 	    "it executes a program that is set-uid, set-gid or has file "
 	    "capabilities";
 
-	if (t->executing && creds_changed_by_exec(process_of(t->tid))) {
+	if (t->executing ? creds_changed_by_exec(process_of(t->tid))
+			 : judge_call(t->tid) == JUDGE_PRIVILEGED) {
 		let_go(f, t->tid, privileged);
 	} else if (t->executing) {
 		t->executing = 0;
 		pass_and_go_on(f, t->tid);
-	} else if (judge_call(t->tid) == JUDGE_PRIVILEGED) {
-		let_go(f, t->tid, privileged);
 	} else {
 		go_on(f, t->tid, 0);
 	}

@@ -346,7 +346,7 @@ static void cut(void)
 	board(NULL);
 	for (int k = 0; find(k, &m) == 0; k++)
 		cut_one(&m);
-	say("done");
+	say("finished");
 	await_end();
 }
 
