@@ -129,7 +129,10 @@ static void forge(void)
 	head->home_len = lie(PART);
 	head->table = lie(self + 3ull * PART);
 	head->table_len = lie(2ull * PART);
-	head->board = lie(self + 5ull * PART);
+	head->work = lie(self + 5ull * PART); /* of no length */
+	head->own = lie(self + 5ull * PART);
+	head->own_len = lie(PART);
+	head->board = lie(self + 6ull * PART);
 	head->board_len = lie(PART);
 	head->index = lie(8192);
 	head->removal = any() % 8 ? 4096 : any();
@@ -145,6 +148,8 @@ static void forge(void)
 	r->ranges.n = any() % 4 ? any() % 100 : any();
 	r->changes.n = any() % 4 ? any() % 100 : any();
 	r->semaphores.n = any() % 4 ? any() % 100 : any();
+	/* One that can be written is not even looked at. */
+	MUST(mprotect(head, PART, PROT_READ) == 0);
 }
 
 /* It has what its parent had at that time, and none of its threads. */
