@@ -122,8 +122,10 @@ for who in $(is_root && echo root nobody || echo itself); do
 		kill -INT "$hark"
 		has_ended "$hark" && ends=yes || ends=no
 		is "$who: SIGINT ends hark ($mode)" "$ends" yes
-		[ $ends = yes ] || kill -KILL "$hark"
-		[ $ends = yes ] || kill -KILL "$pid"
+		if [ $ends = no ]; then
+			[ $who = root ] || pid=$(pgrep -P "$hark")
+			kill -KILL "$hark" "$pid"
+		fi
 		over $who 2>/dev/null
 	done
 done
