@@ -212,7 +212,7 @@ static inline uint64_t value_of(struct collect_area *area,
 }
 
 /* Another number than the last one. */
-static __attribute__((noinline)) void
+static __attribute__((noinline)) struct collect_area *
 fire_other_key(struct collect_area *area, struct collect_slot *slot,
 	       struct collect_way *way, const struct collect_site *site,
 	       uint64_t key)
@@ -225,12 +225,13 @@ fire_other_key(struct collect_area *area, struct collect_slot *slot,
 
 	if (row == NULL) {
 		count_as(slot, MACHINE_DROPPED);
-		return;
+		return area;
 	}
 	way->key = key;
 	way->cell = (uint64_t)(uintptr_t)collect_cells(row, sizeof key);
 	collect_add(cell_of(way), 1);
 	collect_add(&slot->account.recorded, 1);
+	return area;
 }
 
 /* The first of them, which is in the account already. */
@@ -241,17 +242,16 @@ static void fire_counted(const struct collect_way *way,
 	collect_add(&slot->account.recorded, 1);
 }
 
-static inline void fire_keyed(struct collect_area *area,
-			      struct collect_slot *slot,
-			      struct collect_way *way,
-			      const struct collect_site *site, uint64_t key)
+static inline struct collect_area *
+fire_keyed(struct collect_area *area, struct collect_slot *slot,
+	   struct collect_way *way, const struct collect_site *site,
+	   uint64_t key)
 {
-	if (key != way->key || way->cell == 0) {
-		fire_other_key(area, slot, way, site, key);
-		return;
-	}
+	if (key != way->key || way->cell == 0)
+		return fire_other_key(area, slot, way, site, key);
 	collect_add(cell_of(way), 1);
 	collect_add(&slot->account.recorded, 1);
+	return area;
 }
 
 static inline void fire_quantize(const struct collect_way *way,
@@ -352,6 +352,7 @@ static __attribute__((noinline)) struct collect_area *
 fire_chain(struct collect_area *area, const struct collect_site *site,
 	   const struct probe_frame *frame)
 {
+	collect_room(frame, site);
 	if (area->n_tokens != 0 && native_fired(area, frame))
 		return area;
 	for (; site != NULL;
@@ -365,6 +366,18 @@ fire_chain(struct collect_area *area, const struct collect_site *site,
 		collect_add(&slot->account.executed, 1);
 		fire_slow(area, slot, site, frame);
 	}
+	return area;
+}
+
+static __attribute__((noinline)) struct collect_area *
+fire_one(struct collect_area *area, const struct collect_site *site,
+	 const struct probe_frame *frame)
+{
+	struct collect_slot *slot = slot_of(area, site);
+
+	collect_room(frame, site);
+	collect_add(&slot->account.executed, 1);
+	fire_slow(area, slot, site, frame);
 	return area;
 }
 
@@ -390,10 +403,8 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 	struct collect_way *way = way_of(area, site);
 	uint64_t value;
 
-	if (__builtin_expect((area->n_tokens | site->next) != 0, 0)) {
-		collect_room(frame, site);
+	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
 		return fire_chain(area, site, frame);
-	}
 	if (slot->how == SLOT_COUNT) {
 		collect_add(&slot->counted, 1);
 		return area;
@@ -403,18 +414,13 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 		fire_lean(collect_work(area), slot, way, site, frame);
 		return area;
 	}
-	if (way->how <= SLOT_COUNT || way->uses > SLOT_REGISTER) {
-		collect_room(frame, site);
-		collect_add(&slot->account.executed, 1);
-		fire_slow(area, slot, site, frame);
-		return area;
-	}
+	if (way->how <= SLOT_COUNT || way->uses > SLOT_REGISTER)
+		return fire_one(area, site, frame);
 	collect_add(&slot->account.executed, 1);
 	value = frame->gpr[way->uses];
-	if (way->how == SLOT_QUANTIZE)
-		fire_quantize(way, slot, value);
-	else
-		fire_keyed(area, slot, way, site, value);
+	if (way->how != SLOT_QUANTIZE)
+		return fire_keyed(area, slot, way, site, value);
+	fire_quantize(way, slot, value);
 	return area;
 }
 

@@ -46,16 +46,16 @@ void collect_room(const struct probe_frame *frame,
 		  const struct collect_site *site)
     __attribute__((visibility("hidden")));
 
-/* The processor's time stamp, and its number (a node is above
- * COLLECT_CPU_BITS). 0 and UINT64_MAX if the program has forbidden itself to
- * ask (PR_SET_TSC): each may raise SIGSEGV at its first instruction, after
- * which it goes on at _refused. So SIGSEGV must be open. */
-uint64_t collect_tsc(void) __attribute__((visibility("hidden")));
+/* The number of the processor (a node is above COLLECT_CPU_BITS). UINT64_MAX if
+ * the program has forbidden itself to ask (PR_SET_TSC): the first instruction
+ * raises SIGSEGV then, after which it goes on at _refused. The same holds for
+ * the one instruction of collect_time() that reads the time stamp. */
 uint64_t collect_cpu(void) __attribute__((visibility("hidden")));
 enum { COLLECT_CPU_BITS = 0xfff };
-extern const uint8_t collect_tsc_refused[]
-    __attribute__((visibility("hidden")));
 extern const uint8_t collect_cpu_refused[]
+    __attribute__((visibility("hidden")));
+extern const uint8_t collect_tsc[] __attribute__((visibility("hidden")));
+extern const uint8_t collect_tsc_refused[]
     __attribute__((visibility("hidden")));
 
 /* The area of the thread whose fs base that is; NULL: there is none free.

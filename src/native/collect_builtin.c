@@ -29,9 +29,25 @@ static uint64_t ask_clock(uint64_t clock)
 	return time[0] * 1000000000 + time[1];
 }
 
-uint64_t collect_time(const struct collect_clock *c)
+/* 0 if the program has forbidden itself rdtsc (PR_SET_TSC): then it raises
+ * SIGSEGV, whose handler goes on at collect_tsc_refused, the registers being as
+ * they were. There is one such instruction, for the labels. */
+static inline uint64_t read_tsc(void)
 {
-	uint64_t tsc = c->mult != 0 ? collect_tsc() : 0;
+	uint64_t low = 0, high = 0;
+
+	__asm__ volatile(".globl collect_tsc, collect_tsc_refused\n\t"
+			 ".hidden collect_tsc, collect_tsc_refused\n"
+			 "collect_tsc:\n\t"
+			 "rdtsc\n"
+			 "collect_tsc_refused:"
+			 : "+a"(low), "+d"(high));
+	return high << 32 | low;
+}
+
+__attribute__((noinline)) uint64_t collect_time(const struct collect_clock *c)
+{
+	uint64_t tsc = c->mult != 0 ? read_tsc() : 0;
 
 	if (tsc == 0)
 		return ask_clock(CLOCK_MONOTONIC_);

@@ -153,24 +153,11 @@ place collect_room
 	ret
 	.size collect_room, . - collect_room
 
-/* -- uint64_t collect_tsc(void), uint64_t collect_cpu(void) -- */
+/* -- uint64_t collect_cpu(void) -- */
 
-/* A program may forbid both instructions to itself (PR_SET_TSC). Then they
- * raise SIGSEGV, whose handler (src/native) makes the thread go on at the
- * label that follows: collect_tsc() returns 0, collect_cpu() -1. Neither
- * touches the stack before it. */
+/* A program may forbid rdtscp to itself (PR_SET_TSC). Then it raises SIGSEGV,
+ * whose handler (src/native) makes the thread go on at collect_cpu_refused. */
 	.p2align 4
-	.type collect_tsc, @function
-place collect_tsc
-	rdtsc
-	shl $32, %rdx
-	or %rdx, %rax
-	ret
-place collect_tsc_refused
-	xor %eax, %eax
-	ret
-	.size collect_tsc, . - collect_tsc
-
 	.type collect_cpu, @function
 place collect_cpu
 	rdtscp
