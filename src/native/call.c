@@ -95,10 +95,11 @@ static int64_t set_action(int sig, const struct collect_action *new,
 {
 	struct collect_action before, real;
 	int64_t answer;
+	uint32_t pid;
 
 	if (native_is_guest())
 		return guest_action(sig, new, old);
-	native_lock();
+	pid = native_lock();
 	before = native_home()->program[sig];
 	if (new) {
 		remember(sig, new);
@@ -106,7 +107,7 @@ static int64_t set_action(int sig, const struct collect_action *new,
 		real.flags &= ACT_KNOWN;
 	}
 	answer = native_set_action(sig, new ? &real : 0, old);
-	native_unlock();
+	native_unlock(pid);
 	if (answer == 0 && old != 0)
 		*(struct collect_action *)old = before;
 	return answer;

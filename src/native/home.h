@@ -205,8 +205,10 @@ uint64_t native_set_mask(uint64_t mask); /* the one before */
 void native_send(const struct sig_info *info);
 int64_t native_set_action(int sig, const struct collect_action *new,
 			  uint64_t old);
-void native_lock(void);
-void native_unlock(void);
+/* Of home->known.program. Its owner's pid, which unlocks it; 0: the caller is a
+ * guest, and reads without. */
+uint32_t native_lock(void);
+void native_unlock(uint32_t pid);
 
 /* Called by native.S: all is blocked, signals that wait are sent; the masks to
  * open with, and to have then. */

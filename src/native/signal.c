@@ -491,21 +491,21 @@ static bool defer(const struct caught *c)
 }
 
 /* The action, used up if it is good once only. */
-static struct collect_action use_action(int sig)
+static struct collect_action use_action(int sig, bool *is_guest)
 {
 	struct collect_home *home = native_home();
 	static const struct collect_action none = {0};
 	struct collect_action a;
+	uint32_t pid = native_lock();
 
-	native_lock();
+	*is_guest = pid == 0;
 	a = home->program[sig];
-	if (a.handler > SIG_IS_IGNORED && a.flags & ACT_RESETHAND &&
-	    !native_is_guest()) {
+	if (a.handler > SIG_IS_IGNORED && a.flags & ACT_RESETHAND && pid != 0) {
 		home->program[sig].handler = SIG_IS_DEFAULT;
 		if (!(home->ours & SIG_BIT(sig)))
 			native_set_action(sig, &none, 0);
 	}
-	native_unlock();
+	native_unlock(pid);
 	return a;
 }
 
@@ -527,24 +527,23 @@ static bool is_blocked(const struct caught *c, struct native_thread *t)
 static void note_entered(const struct caught *c, uint64_t mask)
 {
 	uint64_t set = mask & native_home()->ours;
-	struct native_thread *t;
+	struct native_thread *t = native_find_or_found();
 
-	if (native_is_guest())
-		return;
-	t = native_find_or_found();
 	if (!t && set != 0)
 		t = native_make();
 	if (native_remembers(t))
 		native_entered(t, c->frame, set);
 }
 
-static struct native_go enter(struct caught *c, const struct collect_action *a)
+static struct native_go enter(struct caught *c, const struct collect_action *a,
+			      bool is_guest)
 {
 	uint64_t mask = c->frame->uc.mask | a->mask;
 
 	if (!(a->flags & ACT_NODEFER))
 		mask |= SIG_BIT(c->sig);
-	note_entered(c, mask & ~c->frame->uc.mask);
+	if (!is_guest)
+		note_entered(c, mask & ~c->frame->uc.mask);
 	if (a->flags & ACT_RESTORER)
 		c->frame->pretcode = a->restorer;
 	mask &= ~native_home()->ours;
@@ -571,6 +570,7 @@ static struct native_go deliver(struct caught *c)
 	struct native_thread *t = find_settled(c);
 	struct collect_action a;
 	struct native_go go = done;
+	bool is_guest;
 
 	if (ours && is_blocked(c, t)) {
 		if (c->is_sync)
@@ -581,12 +581,12 @@ static struct native_go deliver(struct caught *c)
 		c->frame->uc.mask = c->back;
 		return done;
 	}
-	a = use_action(c->sig);
+	a = use_action(c->sig, &is_guest);
 	if (a.handler == SIG_IS_DEFAULT ||
 	    (a.handler == SIG_IS_IGNORED && c->is_sync))
 		go = take_default(c);
 	else if (a.handler != SIG_IS_IGNORED)
-		go = enter(c, &a);
+		go = enter(c, &a, is_guest);
 	if (go.handler != 0 || a.handler == SIG_IS_IGNORED ||
 	    !(SIG_BIT(c->sig) & SIG_CORE))
 		c->frame->uc.mask = c->back;

@@ -28,13 +28,21 @@ static const struct collect_table *table_of(void)
 	return (const void *)(uintptr_t)native_plan()->table;
 }
 
-bool native_is_guest(void)
+/* The process that memory belongs to; 0: not known. */
+static uint32_t host_pid(void)
 {
 	const struct collect_table *table = table_of();
 	uint32_t owner = __atomic_load_n(&table->pid, __ATOMIC_ACQUIRE);
 
-	if (owner == COLLECT_APART)
-		owner = __atomic_load_n(&table->apart, __ATOMIC_RELAXED);
+	return owner == COLLECT_APART
+		   ? __atomic_load_n(&table->apart, __ATOMIC_RELAXED)
+		   : owner;
+}
+
+bool native_is_guest(void)
+{
+	uint32_t owner = host_pid();
+
 	return owner != 0 && owner != pid_now();
 }
 
@@ -247,27 +255,28 @@ int64_t native_set_action(int sig, const struct collect_action *new,
 
 /* Nobody who has it waits for anything. A lock of another process's was copied
  * by fork while a thread had it that is not here. A guest reads without. */
-void native_lock(void)
+uint32_t native_lock(void)
 {
 	uint32_t *lock = &native_home_all()->lock, pid = pid_now();
+	uint32_t host = host_pid();
 
-	if (native_is_guest())
-		return;
+	if (host != 0 && host != pid)
+		return 0;
 	for (unsigned i = 1;; i++) {
 		uint32_t owner = __atomic_load_n(lock, __ATOMIC_RELAXED);
 
 		if (owner != pid && __atomic_compare_exchange_n(
 					lock, &owner, pid, 0, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED))
-			return;
+			return pid;
 		if (i % SPIN == 0)
 			sys_call3(SYS_NR_SCHED_YIELD, 0, 0, 0);
 	}
 }
 
-void native_unlock(void)
+void native_unlock(uint32_t pid)
 {
-	if (!native_is_guest())
+	if (pid != 0)
 		__atomic_store_n(&native_home_all()->lock, 0, __ATOMIC_RELEASE);
 }
 
