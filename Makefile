@@ -85,7 +85,8 @@ ENGINE_ASM  := $(wildcard src/engine/*.S)
 GDB_ASM     := $(wildcard src/gdb/*.S)
 NATIVE_ASM  := $(wildcard src/native/*.S)
 PRESENT_ASM := $(wildcard src/present/*.S)
-HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS)))
+HOSTED_SRC  := $(filter-out src/cli/main.c,$(call in_dirs,$(HOSTED_DIRS))) \
+	src/inside/lockall.c
 UNIT_SRC    := $(wildcard tests/unit/*.c)
 GUEST_SRC   := $(wildcard tests/guests/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/*.c)
@@ -340,7 +341,7 @@ format-check:
 # clang-tidy and cppcheck cost seconds a file; stamps keep them incremental. How
 # far the analyzer looks is most of it: TIDY_NODES=225000 is all that it can.
 TIDY_NODES := 20000
-TIDY_SRC := $(HOSTED_SRC) $(wildcard src/inside/*.c) src/cli/main.c \
+TIDY_SRC := $(sort $(HOSTED_SRC) $(wildcard src/inside/*.c)) src/cli/main.c \
 	$(LOSSLESS_TIDY)
 tidy: $(TIDY_SRC:%=$(BUILD)/tidy/%.ok)
 $(BUILD)/tidy/%.ok: % .clang-tidy

@@ -177,6 +177,7 @@ struct engine {
 	struct memory *memory;	      /* owned: all that follows is in it */
 	struct cache *cache;	      /* owned */
 	struct space *space;	      /* owned */
+	uint32_t lock_later;	      /* mlockall's flags: memcall.c */
 	uint32_t sent_ever;	      /* atomic; S6 of sent.c */
 	struct vcpu *vcpus;	 /* owned: all slots ever made, free ones too */
 	struct vcpu *free_slots; /* of them: see thread.c */

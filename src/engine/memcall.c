@@ -21,6 +21,7 @@
 
 #include "engine/memory.h"
 #include "engine/tape.h"
+#include "inside/lockall.h"
 #include "inside/mem.h"
 #include "inside/sys.h"
 
@@ -30,9 +31,11 @@ enum {
 	NR_MPROTECT = 10,
 	NR_MUNMAP = 11,
 	NR_MREMAP = 25,
+	NR_BRK = 12,
 	NR_MADVISE = 28,
 	NR_PERSONALITY = 135,
 	NR_MLOCKALL = 151,
+	NR_MUNLOCKALL = 152,
 	NR_REMAP_FILE_PAGES = 216,
 	NR_PKEY_MPROTECT = 329,
 };
@@ -42,6 +45,95 @@ static int is_own(const struct engine *e, uint64_t start, uint64_t len)
 	struct span s = {start, start + len}, own;
 
 	return s.end > s.start && memory_meets(e->memory, s, &own);
+}
+
+/* -- Locking in memory ----------------------------------------------------- */
+
+static int meets_own(const void *ctx, uint64_t start, uint64_t end,
+		     uint64_t out[2])
+{
+	struct span asked = {start, end}, own;
+
+	if (start >= end || !memory_meets(ctx, asked, &own))
+		return 0;
+	out[0] = own.start > start ? own.start : start;
+	out[1] = own.end;
+	return 1;
+}
+
+static int64_t lock_range(uint64_t start, uint64_t len, uint64_t how)
+{
+	enum { NR_MLOCK2 = 325 };
+
+	return sys_call3(NR_MLOCK2, start, len, how);
+}
+
+/* Shadows and rings of gigabytes, of which little is used, must neither be
+ * locked nor counted: what is locked cannot be given back.
+ *
+ * What is mapped later would be locked with the engine's own memory, which the
+ * program's limit has no room for. So with a limit the engine locks what the
+ * program maps. */
+static int64_t do_mlockall(struct vcpu *v, const struct call *c)
+{
+	struct engine *e = v->engine;
+	const struct memory *m = e->memory;
+	const struct lockall l = {
+	    .meets = meets_own,
+	    .ctx = m,
+	    .own_bytes = m->total[MEMORY_LIMIT_AS],
+	};
+	uint64_t flags = c->args[0] & 0xffffffff, later = 0;
+	int64_t answer;
+
+	if (lockall_is_limited() && flags & LOCKALL_FUTURE && flags <= 7) {
+		later = flags;
+		flags &= ~(uint64_t)LOCKALL_FUTURE;
+	}
+	if (lockall_is_current(flags))
+		answer = lockall(&l, flags);
+	else if (later != 0)
+		answer = lock_range(0, 0, 0); /* may it lock at all? */
+	else
+		answer = call_pass(v, c);
+	if (answer == 0)
+		e->lock_later = (uint32_t)later;
+	return answer;
+}
+
+/* -1: the limit forbids it. What has no access cannot be brought into memory,
+ * but is locked. */
+static int lock_later(const struct engine *e, uint64_t start, uint64_t end)
+{
+	enum { ONFAULT = 1 };
+
+	if (e->lock_later == 0 || start >= end)
+		return 0;
+	if (lock_range(start, end - start, ONFAULT) != 0)
+		return -1;
+	if (!(e->lock_later & LOCKALL_ONFAULT))
+		lock_range(start, end - start, 0);
+	return 0;
+}
+
+static int64_t do_munlockall(struct vcpu *v, const struct call *c)
+{
+	int64_t answer = call_pass(v, c);
+
+	if (answer == 0)
+		v->engine->lock_later = 0;
+	return answer;
+}
+
+static int64_t do_brk(struct vcpu *v, const struct call *c)
+{
+	uint64_t before = (uint64_t)sys_call3(NR_BRK, 0, 0, 0);
+	int64_t answer = call_pass(v, c);
+
+	if (!sys_failed(answer) && answer != ENGINE_ABORTED)
+		lock_later(v->engine, (before + PAGE - 1) & -(uint64_t)PAGE,
+			   ((uint64_t)answer + PAGE - 1) & -(uint64_t)PAGE);
+	return answer;
 }
 
 /* -- The calls ------------------------------------------------------------- */
@@ -63,6 +155,11 @@ static int64_t do_mmap(struct vcpu *v, const struct call *c)
 	answer = call_pass(v, c);
 	if (sys_failed(answer) || answer == ENGINE_ABORTED)
 		return answer;
+	if (lock_later(e, (uint64_t)answer, (uint64_t)answer + len) < 0 &&
+	    !(flags & SYS_MAP_FIXED)) {
+		sys_unmap((uint64_t)answer, len);
+		return -ERR_AGAIN;
+	}
 	space_forget(e, (uint64_t)answer, (uint64_t)answer + len);
 	if (flags & SYS_MAP_SHARED)
 		space_share(e, (uint64_t)answer, (uint64_t)answer + len);
@@ -167,24 +264,6 @@ static int64_t do_madvise(struct vcpu *v, const struct call *c)
 	return call_pass(v, c);
 }
 
-/* Shadows and rings of gigabytes, of which little is used, would be in memory
- * from then on. So whatever it is, it is locked when it is first touched, and
- * the engine's own is not locked at all: what is cannot be given back. */
-static int64_t do_mlockall(struct vcpu *v, const struct call *c)
-{
-	enum { CURRENT = 1, FUTURE = 2, ONFAULT = 4 };
-	const uint64_t asked = c->args[0] & 0xffffffff;
-	struct call changed = *c;
-	int64_t answer;
-
-	if ((asked & ~(uint64_t)ONFAULT) - 1 < (CURRENT | FUTURE))
-		changed.args[0] |= ONFAULT;
-	answer = call_pass(v, &changed);
-	if (answer == 0 && asked & CURRENT)
-		memory_unlock(v->engine->memory);
-	return answer;
-}
-
 static int64_t do_personality(struct vcpu *v, const struct call *c)
 {
 	enum { READ_IMPLIES_EXEC = 0x400000 };
@@ -210,8 +289,12 @@ int64_t call_memory(struct vcpu *v, const struct call *c)
 		return do_mremap(v, c);
 	case NR_MADVISE:
 		return do_madvise(v, c);
+	case NR_BRK:
+		return v->engine->lock_later ? do_brk(v, c) : call_pass(v, c);
 	case NR_MLOCKALL:
 		return do_mlockall(v, c);
+	case NR_MUNLOCKALL:
+		return do_munlockall(v, c);
 	case NR_PERSONALITY:
 		return do_personality(v, c);
 	case NR_REMAP_FILE_PAGES:

@@ -143,18 +143,6 @@ void memory_note_file(struct memory *m, uint64_t start, uint64_t len)
 	note(m, start, len, 0);
 }
 
-void memory_unlock(const struct memory *m)
-{
-	uint32_t n = __atomic_load_n(&m->n, __ATOMIC_ACQUIRE);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct span s = m->spans[i];
-
-		if (s.start < s.end)
-			sys_call3(SYS_NR_MUNLOCK, s.start, s.end - s.start, 0);
-	}
-}
-
 int memory_meets(const struct memory *m, struct span asked, struct span *out)
 {
 	uint32_t n = __atomic_load_n(&m->n, __ATOMIC_ACQUIRE);

@@ -56,9 +56,6 @@ int64_t memory_rlimit(unsigned which, const struct rlimit64 *set,
  * grows by that. */
 void memory_allow(struct memory *m, uint64_t more);
 
-/* None of it is locked in memory, whatever the program has asked for. */
-void memory_unlock(const struct memory *m);
-
 /* The first span of the engine's that meets `asked`. 1: there is one. */
 int memory_meets(const struct memory *m, struct span asked, struct span *out);
 

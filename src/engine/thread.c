@@ -344,6 +344,7 @@ static void child_of_fork(struct vcpu *v, const struct birth *p, uint64_t had)
 	if (e->no_new_code & 2) /* not inherited */
 		e->no_new_code = 0;
 	v->call_dispatch = 0;
+	e->lock_later = 0; /* nor are locks */
 	v->is_vfork = v->is_process = 0;
 	if (v->tape)
 		tape_forked(v);

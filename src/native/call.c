@@ -341,6 +341,8 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 		return call_clone3(a[0], plan);
 	case NR_EXIT:
 		return call_exit(plan);
+	case NR_MLOCKALL:
+		return native_lockall(a[0], answer);
 	case NR_EXECVE:
 	case NR_EXECVEAT:
 		return native_exec(frame, answer);

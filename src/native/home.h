@@ -376,6 +376,10 @@ bool native_is_given(uint64_t pc);
  * try again. */
 bool native_is_giving(uint64_t pc);
 
+/* -- lock.c: likewise -- */
+
+uint64_t native_lockall(uint64_t flags, int64_t *answer);
+
 /* -- announce.c -- */
 
 /* false: hark should have come along and has not, and may be alive. */

@@ -23,6 +23,7 @@ bool native_hooks(uint64_t number)
 	case NR_SECCOMP:
 	case NR_MPROTECT:
 	case NR_PKEY_MPROTECT:
+	case NR_MLOCKALL:
 		return true;
 	default:
 		return false;

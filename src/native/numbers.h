@@ -1,4 +1,5 @@
-/* native/numbers.h - system calls that matter to signals. */
+/* native/numbers.h - system calls that matter to signals, and to hark's memory.
+ */
 #ifndef NATIVE_NUMBERS_H
 #define NATIVE_NUMBERS_H
 
@@ -15,6 +16,7 @@ enum {
 	NR_PENDING = 127,
 	NR_TIMEDWAIT = 128,
 	NR_SUSPEND = 130,
+	NR_MLOCKALL = 151,
 	NR_PRCTL = 157,
 	NR_PSELECT = 270,
 	NR_PPOLL = 271,
