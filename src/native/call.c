@@ -167,6 +167,7 @@ static int64_t change_mask(struct native_thread *t, const uint64_t *a,
 	new = set ? changed(a[0], old, *set) & ~ours : old;
 	if (t && set && !native_is_guest()) {
 		t->blocked = changed(a[0], blocked, *set & ours);
+		native_home_all()->has_blocked |= t->blocked != 0;
 		if (a[0] == MASK_SET)
 			native_mask_is_set(t);
 		native_let_through(t, t->blocked);
@@ -341,6 +342,8 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 		return call_clone3(a[0], plan);
 	case NR_EXIT:
 		return call_exit(plan);
+	case NR_READ:
+		return native_read_signals(frame, answer);
 	case NR_MLOCKALL:
 		return native_lockall(a[0], answer);
 	case NR_EXECVE:
@@ -363,6 +366,16 @@ static void settle(const struct probe_frame *frame)
 		return;
 	native_settle(t, frame->gpr[X86_RSP]);
 	native_let_through(t, t->blocked);
+}
+
+/* These calls are many, and matter only if signals of ours are blocked. */
+static bool is_nothing(uint64_t number)
+{
+	const struct native_home *home = native_home_all();
+
+	return (number == NR_READ || number == NR_POLL ||
+		number == NR_EPOLL_WAIT) &&
+	       !home->has_blocked && home->n_found == 0;
 }
 
 /* Is it made from here, and may take long? */
@@ -401,6 +414,8 @@ uint64_t native_call(struct probe_frame *frame, uint64_t cookie)
 		return 0;
 	if (frame->gpr[X86_RAX] == NR_UNMAP)
 		return call_unmap(frame);
+	if (is_nothing(frame->gpr[X86_RAX]))
+		return 0;
 	settle(frame);
 	/* Where any call may be made: a filter may forbid what is asked below.
 	 */

@@ -129,10 +129,10 @@ struct native_found {
 
 struct native_home {
 	struct collect_home known;
-	uint32_t waiting; /* atomic */
-	uint32_t lock;	  /* of known.program: the pid that has it, or 0 */
-	uint32_t pid;	  /* whose .waiting and .spare are; 0: not known */
-	uint32_t zero;
+	uint32_t waiting;     /* atomic */
+	uint32_t lock;	      /* of known.program: the pid that has it, or 0 */
+	uint32_t pid;	      /* whose .waiting and .spare are; 0: not known */
+	uint32_t has_blocked; /* a thread has blocked signals of ours, once */
 	uint8_t pad[8];
 	uint8_t leave_stack[4096];
 	/* Illegal instructions that were tried again, by thread. */
@@ -195,6 +195,9 @@ const struct sig_info *native_held(const struct native_thread *t, int sig);
 void native_hold(struct native_thread *t, const struct sig_info *info);
 /* Now, in a signal handler: those that may come. */
 void native_send_held(struct native_thread *t);
+/* All is blocked: those that the program blocks are the kernel's until that
+ * ends. */
+void native_give_held(struct native_thread *t, uint64_t blocked);
 /* .blocked of the caller, who may be a guest; and that is set. */
 uint64_t native_own_blocked(const struct native_thread *t);
 void native_guest_blocks(struct native_thread *t, uint64_t blocked);
@@ -363,6 +366,7 @@ void native_ticked(struct native_thread *t);
 /* -- wait.c: 0, 1, as native_call() -- */
 
 uint64_t native_wait(struct probe_frame *frame, int64_t *answer);
+uint64_t native_read_signals(struct probe_frame *frame, int64_t *answer);
 uint64_t native_exec(struct probe_frame *frame, int64_t *answer);
 
 /* -- rewrite.c -- */

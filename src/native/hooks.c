@@ -4,6 +4,9 @@
 bool native_hooks(uint64_t number)
 {
 	switch (number) {
+	case NR_READ:
+	case NR_POLL:
+	case NR_EPOLL_WAIT:
 	case NR_UNMAP:
 	case NR_ACTION:
 	case NR_MASK:

@@ -52,6 +52,7 @@ void native_entered(struct native_thread *t, const struct sig_frame *frame,
 	e->low = at - stack->sp < stack->size ? stack->sp : 0;
 	e->before = e->after = (uint16_t)t->blocked;
 	t->blocked |= set;
+	native_home_all()->has_blocked |= t->blocked != 0;
 	e->start = (uint16_t)t->blocked;
 }
 
@@ -94,6 +95,7 @@ void native_inherit(const struct native_blocks *b)
 	if (!t)
 		return;
 	t->blocked = b->blocked;
+	native_home_all()->has_blocked = 1;
 	t->n_entered = (uint32_t)b->n_entered;
 	for (uint64_t i = 0; i < b->n_entered; i++)
 		t->entered[i] = b->entered[i];

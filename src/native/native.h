@@ -18,15 +18,16 @@
  * What of N3 is not kept, because sigreturn cannot be watched (unwinders know
  * it by its bytes): the mask in a signal frame never holds a signal of hark's;
  * and that a handler has ended is noticed when its thread is next seen
- * (mask.c): a signal of hark's that it blocked comes only then, and what
- * a handler that left by siglongjmp to a place with more of them blocked, or
- * to another stack, has blocked may be forgotten. Nor do new threads inherit
+ * (mask.c), or when it returns, if it has blocked a signal that came meanwhile.
+ * What a handler that left by siglongjmp to a place with more of them blocked,
+ * or to another stack, has blocked may be forgotten. Nor do new threads inherit
  * what is only believed to be blocked (pthread_create gives it to them; a child
  * of fork has it). In a child that is not followed this is remembered of 64
  * threads at a time. One that is sent to the process waits in the thread that
- * it came to, though another one waits for it (sigwait); signalfd does not show
- * those that wait; and one that is blocked, sent by kill() all the same, and
- * whose handler has no SA_RESTART, interrupts a system call.
+ * it came to, though another one waits for it (sigwait, signalfd); select and
+ * readv, which C libraries do not use for that, do not see it; and one that is
+ * blocked, sent by kill() all the same, and whose handler has no SA_RESTART,
+ * interrupts a system call that is not made from here.
  *
  * Where things are: `home` begins at the first page behind the image, so that
  * code of the image finds it without data. There are NATIVE_HOME_SIZE bytes,

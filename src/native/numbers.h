@@ -6,6 +6,8 @@
 #include "native/native.h"
 
 enum {
+	NR_READ = 0,
+	NR_POLL = 7,
 	NR_MPROTECT = 10,
 	NR_UNMAP = 11,
 	NR_ACTION = 13,
@@ -18,6 +20,7 @@ enum {
 	NR_SUSPEND = 130,
 	NR_MLOCKALL = 151,
 	NR_PRCTL = 157,
+	NR_EPOLL_WAIT = 232,
 	NR_PSELECT = 270,
 	NR_PPOLL = 271,
 	NR_EPOLL_PWAIT = 281,

@@ -416,6 +416,16 @@ static void send_held(struct native_thread *t, uint64_t set)
 	}
 }
 
+void native_give_held(struct native_thread *t, uint64_t blocked)
+{
+	for (uint64_t set = t->held & blocked; set != 0; set &= set - 1) {
+		int sig = __builtin_ctzll(set) + 1;
+
+		t->held &= ~SIG_BIT(sig);
+		native_send(&t->held_info[held_index(sig)]);
+	}
+}
+
 void native_send_held(struct native_thread *t)
 {
 	send_held(t, t->held & ~t->blocked);

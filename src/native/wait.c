@@ -4,7 +4,13 @@
  * A wait is made from here, with all signals blocked until the kernel opens
  * the mask: so none can come in between and be slept over. One that ends it
  * arrives in C and waits (N2); then it is sent again under the mask of the
- * call, and the program's handler returns to the mask before it. */
+ * call, and the program's handler returns to the mask before it.
+ *
+ * Signals of ours that the program blocks in such a call are really blocked
+ * there, since nothing traps in it, and those that are held are the kernel's
+ * for that time: so signalfd shows them, and none of them ends the call. For
+ * that, calls without a mask (poll, epoll_wait, and read of a signalfd) are
+ * made here, too, of threads that have blocked any of ours. */
 #include "inside/sys.h"
 #include "native/home.h"
 #include "native/numbers.h"
@@ -15,14 +21,18 @@ struct wait {
 	uint64_t mask;	  /* the program's */
 	uint64_t real;	  /* .args point to it */
 	uint64_t pair[2]; /* of pselect6 */
+	int64_t time[2];  /* of ppoll in the place of poll */
+	struct {
+		int32_t fd;
+		int16_t events, found;
+	} poll; /* of ppoll before a read */
 };
 
 static bool take_mask(struct wait *w, uint64_t *at, uint64_t size)
 {
 	if (*at == 0 || size != SET_SIZE || !native_readable(*at, SET_SIZE))
 		return false;
-	w->mask = *(const uint64_t *)*at;
-	w->real = w->mask & ~native_home()->ours;
+	w->mask = w->real = *(const uint64_t *)*at;
 	*at = (uint64_t)&w->real;
 	return true;
 }
@@ -74,14 +84,89 @@ static int64_t wait(struct native_thread *t, const struct wait *w)
 {
 	int64_t answer;
 
-	t->wait_mask = w->real;
+	t->wait_mask = w->mask & ~native_home()->ours;
 	t->wait_blocked = w->mask & native_home()->ours;
 	t->waits = 1;
 	native_let_through(t, t->wait_blocked);
+	if (!t->counted)
+		native_give_held(t, t->wait_blocked);
 	do
 		answer = t->counted ? -ERR_INTR : make(w->nr, w->args);
 	while (answer == -ERR_INTR && !t->counted);
 	return answer;
+}
+
+/* -- Calls without a mask -- */
+
+/* As if the program had asked for the mask that it has. */
+static void use_mask(struct wait *w, uint64_t mask)
+{
+	uint64_t *a = w->args;
+
+	w->mask = w->real = mask;
+	if (w->nr == NR_READ)
+		return;
+	if (w->nr == NR_PSELECT) {
+		w->pair[0] = (uint64_t)&w->real;
+		w->pair[1] = SET_SIZE;
+		a[5] = (uint64_t)w->pair;
+		return;
+	}
+	if (w->nr == NR_POLL) {
+		const int64_t ms = (int32_t)a[2];
+
+		w->nr = NR_PPOLL;
+		w->time[0] = ms / 1000;
+		w->time[1] = ms % 1000 * 1000000;
+		a[2] = ms < 0 ? 0 : (uint64_t)w->time;
+	} else if (w->nr == NR_EPOLL_WAIT) {
+		w->nr = NR_EPOLL_PWAIT;
+	}
+	a[w->nr == NR_PPOLL ? 3 : 4] = (uint64_t)&w->real;
+	a[w->nr == NR_PPOLL ? 4 : 5] = SET_SIZE;
+}
+
+static bool is_signalfd(uint64_t fd)
+{
+	enum { NR_READLINK = 89, LEN = 21 };
+	static const char want[LEN + 1] = "anon_inode:[signalfd]";
+	char path[32] = "/proc/self/fd/", digits[12], text[LEN] = "";
+	unsigned n = 0, at = 14;
+
+	fd &= 0x7fffffff;
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while ((fd /= 10) != 0);
+	while (n > 0)
+		path[at++] = digits[--n];
+	if (sys_call3(NR_READLINK, (uint64_t)path, (uint64_t)text, LEN) != LEN)
+		return false;
+	for (n = 0; n < LEN; n++)
+		if (text[n] != want[n])
+			return false;
+	return true;
+}
+
+static bool is_nonblocking(uint64_t fd)
+{
+	enum { NR_FCNTL = 72, GET = 3, NONBLOCK = 04000 };
+
+	return sys_call3(NR_FCNTL, fd, GET, 0) & NONBLOCK;
+}
+
+/* Is it to be made from here? */
+static bool take_plain(struct wait *w, const struct native_thread *t)
+{
+	uint64_t ours = native_home()->ours, now = 0;
+
+	if (!t || !(t->blocked & ours) || native_is_guest() ||
+	    (w->nr == NR_READ &&
+	     (native_has_filter() || !is_signalfd(w->args[0]))))
+		return false;
+	sys_call(SYS_NR_RT_SIGPROCMASK, MASK_BLOCK, 0, (uint64_t)&now, SET_SIZE,
+		 0, 0);
+	use_mask(w, (now & ~ours) | (t->blocked & ours));
+	return true;
 }
 
 /* 0: with a signal that came before, that goes first and the call is made once
@@ -93,8 +178,10 @@ uint64_t native_wait(struct probe_frame *frame, int64_t *answer)
 	uint64_t old;
 
 	get_args(frame, w.args);
-	if (!take(&w))
-		return 0;
+	if (w.nr == NR_POLL || w.nr == NR_EPOLL_WAIT || !take(&w)) {
+		if (!take_plain(&w, native_find_or_found()))
+			return 0;
+	}
 	t = native_make();
 	if (!t)
 		t = native_find_or_spare();
@@ -114,6 +201,65 @@ uint64_t native_wait(struct probe_frame *frame, int64_t *answer)
 		native_drop(t);
 		native_set_mask(old);
 	}
+	return 1;
+}
+
+/* -- read of a signalfd -- */
+
+/* Until there is something to read. -1: a signal goes first. */
+static int await_input(struct native_thread *t, const struct wait *w)
+{
+	enum { POLL_IN = 1 };
+	struct wait p = {.nr = NR_PPOLL, .mask = w->mask, .real = w->mask};
+
+	p.poll.fd = (int32_t)w->args[0];
+	p.poll.events = POLL_IN;
+	p.args[0] = (uint64_t)&p.poll;
+	p.args[1] = 1;
+	p.args[3] = (uint64_t)&p.real;
+	p.args[4] = SET_SIZE;
+	wait(t, &p);
+	t->waits = 0;
+	return t->counted ? -1 : 0;
+}
+
+/* The call that a signal has interrupted: 0: it is made once more. */
+static uint64_t interrupted(struct native_thread *t, uint64_t old,
+			    int64_t *answer)
+{
+	uint32_t sig = t->deferred;
+
+	native_come_back(t, old);
+	if (sig == 0 || native_home()->program[sig].flags & ACT_RESTART)
+		return 0;
+	*answer = -ERR_INTR;
+	return 1;
+}
+
+uint64_t native_read_signals(struct probe_frame *frame, int64_t *answer)
+{
+	struct native_thread *t = native_find_or_found();
+	struct wait w = {.nr = NR_READ};
+	uint64_t old;
+
+	get_args(frame, w.args);
+	if (!take_plain(&w, t))
+		return 0;
+	old = native_set_mask(SIG_ALL) & ~native_home()->ours;
+	if (t->counted) {
+		native_come_back(t, old);
+		return 0;
+	}
+	if (!is_nonblocking(w.args[0]) && await_input(t, &w) < 0)
+		return interrupted(t, old, answer);
+	native_give_held(t, t->blocked);
+	native_set_mask(w.mask);
+	*answer = sys_call3(NR_READ, w.args[0], w.args[1], w.args[2]);
+	native_set_mask(SIG_ALL);
+	if (t->counted)
+		native_come_back(t, old);
+	else
+		native_set_mask(old);
 	return 1;
 }
 

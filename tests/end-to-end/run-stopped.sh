@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# also: asan
 # hark run, hark record: processes that are stopped while they execute another
 # program do not keep others from doing the same, and go on when they may.
 . "$(dirname "$0")/lib.sh"
