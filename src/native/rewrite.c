@@ -336,15 +336,16 @@ uint64_t native_protect(const struct probe_frame *frame, int64_t *answer)
 	uint64_t n, len = g[X86_RSI];
 	const struct collect_change *all = all_changes(&n);
 	bool has_hook = false;
+	uint32_t pid;
 
 	w.to = (g[X86_RDI] + len + PAGE - 1) & -(uint64_t)PAGE;
 	if (!(g[X86_RDX] & SYS_PROT_WRITE) || w.to <= w.from ||
 	    !has_changes(all, n, w.from, w.to, &has_hook))
 		return 0;
-	native_lock();
+	pid = native_lock();
 	*answer = protect(&w, g[X86_RDX]);
 	w.is_open = *answer == 0 && g[X86_RAX] == NR_MPROTECT;
 	give_up(&w, all, n);
-	native_unlock();
+	native_unlock(pid);
 	return 1;
 }

@@ -161,7 +161,7 @@ static bool take_plain(struct wait *w, const struct native_thread *t)
 
 	if (!t || !(t->blocked & ours) || native_is_guest() ||
 	    (w->nr == NR_READ &&
-	     (native_has_filter() || !is_signalfd(w->args[0]))))
+	     (native_is_filtered() || !is_signalfd(w->args[0]))))
 		return false;
 	sys_call(SYS_NR_RT_SIGPROCMASK, MASK_BLOCK, 0, (uint64_t)&now, SET_SIZE,
 		 0, 0);
