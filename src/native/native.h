@@ -6,7 +6,8 @@
  *
  * N1  A handler of the program's always finds the state that the program would
  *     have had: registers, flags, pc, never one of hark's addresses. What it
- *     returns to is that state, too: nothing of hark's is on its stack.
+ *     returns to is that state, too: nothing of hark's is on its stack, but
+ *     the return address of a handler whose end opens a signal that is held.
  * N2  A signal that comes while the thread is in a probe's handler (in the
  *     image) waits until that is done, some microseconds.
  * N3  SIGTRAP and SIGILL (and SIGSEGV and SIGBUS if scripts read memory) are

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# hark run, hark record: processes that are stopped while they execute another
+# hark run: processes that are stopped while they execute another
 # program do not keep others from doing the same, and go on when they may.
 . "$(dirname "$0")/lib.sh"
 
@@ -63,7 +63,6 @@ stopped() {
 		"0:$(seq -s ' ' $((n + 1))) "
 }
 
-plan 12
+plan 8
 stopped 3 "run" "$HARK" run -q --
-stopped 3 "record" "$HARK" record -q -o rec --
 stopped $MANY "more than there is room for" "$HARK" run -q --
