@@ -242,10 +242,11 @@ static void fire_counted(const struct collect_way *way,
 	collect_add(&slot->account.recorded, 1);
 }
 
-static inline struct collect_area *
-fire_keyed(struct collect_area *area, struct collect_slot *slot,
-	   struct collect_way *way, const struct collect_site *site,
-	   uint64_t key)
+static inline struct collect_area *fire_keyed(struct collect_area *area,
+					      struct collect_slot *slot,
+					      struct collect_way *way,
+					      const struct collect_site *site,
+					      uint64_t key)
 {
 	if (key != way->key || way->cell == 0)
 		return fire_other_key(area, slot, way, site, key);

@@ -151,6 +151,12 @@ static void later(struct walk *w, uint64_t addr)
 	w->todo[w->n++] = addr;
 }
 
+static bool is_followed(const struct survey *s, uint64_t addr)
+{
+	return (survey_at(s, addr) & (SURVEY_START | SURVEY_SWEPT)) ==
+	       SURVEY_START;
+}
+
 /* Known code leads out of the function. Which addresses are in other functions
  * is known when all of them have been followed. */
 static void reach(struct walk *w, uint64_t addr)
@@ -159,7 +165,7 @@ static void reach(struct walk *w, uint64_t addr)
 	uint64_t *more;
 
 	if (w->is_swept || !is_code(w->s, addr) ||
-	    survey_at(w->s, addr) & (SURVEY_ENTRY | SURVEY_INSIDE))
+	    survey_at(w->s, addr) & SURVEY_ENTRY || is_followed(w->s, addr))
 		return;
 	if (l->n == l->room) {
 		l->room = l->room ? l->room * 2 : 64;
@@ -513,6 +519,25 @@ int survey_reach(struct survey *s, uint64_t addr, struct hark_err *err)
 	return end_walk(&w, err);
 }
 
+/* The function around an address, if that was looked at. What has no size ends
+ * at the next symbol, and there may be other functions in between. */
+static bool find_function(const struct survey *s, uint64_t addr,
+			  struct survey_gap *out)
+{
+	uint64_t start = addr, end = addr + 1;
+
+	if (!(survey_at(s, addr) & SURVEY_INSIDE))
+		return false;
+	while (start > s->start && survey_at(s, start - 1) & SURVEY_INSIDE &&
+	       !(survey_at(s, start) & SURVEY_ENTRY))
+		start--;
+	while ((survey_at(s, end) & (SURVEY_INSIDE | SURVEY_ENTRY)) ==
+	       SURVEY_INSIDE)
+		end++;
+	*out = (struct survey_gap){start, end};
+	return true;
+}
+
 /* All that is reached; the list grows meanwhile. */
 static int follow_reached(struct survey *s, const struct survey_gap *gap,
 			  size_t n, struct hark_err *err)
@@ -521,10 +546,13 @@ static int follow_reached(struct survey *s, const struct survey_gap *gap,
 	for (size_t i = 0; i < s->reached.n; i++) {
 		uint64_t addr = s->reached.at[i];
 		const struct survey_gap *g = gap_at(gap, n, addr);
+		struct survey_gap around;
 
-		if (g == NULL || survey_at(s, addr) & SURVEY_START)
+		if (is_followed(s, addr))
 			continue;
-		if (follow_gap(s, g, addr, err) < 0)
+		if (g == NULL && !find_function(s, addr, &around))
+			continue;
+		if (follow_gap(s, g != NULL ? g : &around, addr, err) < 0)
 			return -1;
 	}
 	s->reached.n = 0;

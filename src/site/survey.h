@@ -10,9 +10,9 @@
  *     and (with SURVEY_SWEPT) where decoding the rest in a line gives a
  *     sequence that ends exactly where the known code goes on: not in functions
  *     whose size is not known, where data may follow. Outside of functions that
- *     sequence must be the same wherever decoding begins. A label without a type
- *     is a function if it is proved to be code (survey_labels.c).
- * S2  SURVEY_TARGET is set at least wherever a direct branch or a call of any
+ *     sequence must be the same wherever decoding begins. A label without a
+ * type is a function if it is proved to be code (survey_labels.c). S2
+ * SURVEY_TARGET is set at least wherever a direct branch or a call of any
  *     surveyed function leads, behind every call, at instructions whose
  *     address an lea takes, and where entries of jump tables lead that could
  *     be recognised. Indirect branches may lead elsewhere: code that relies on
