@@ -101,8 +101,10 @@ void sandbox_enter(unsigned gigabytes)
 {
 	touched_begin();
 	limit(RLIMIT_CORE, 0);
-	if (!SANITIZED)
+	if (!SANITIZED) {
 		limit(RLIMIT_AS, used() + ((rlim_t)gigabytes << 30));
+		limit(RLIMIT_FSIZE, 0); /* what is open is for reading */
+	}
 	limit(RLIMIT_NOFILE, 0); /* what is open stays open */
 	limit(RLIMIT_CPU, DAY);	 /* should nobody be left to end it */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)

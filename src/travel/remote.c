@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 100 };
+enum { TICK_MS = 100, SILENT_MS = 5000 };
 
 /* -- Life -- */
 
@@ -155,7 +154,7 @@ int remote_condemn(struct hark_timeline *t, struct hark_error *err)
 static uint64_t memory_of(pid_t pid)
 {
 	char name[64], text[128] = "";
-	unsigned long long whole, resident;
+	const char *resident;
 	ssize_t n;
 	int fd;
 
@@ -165,9 +164,10 @@ static uint64_t memory_of(pid_t pid)
 		return 0;
 	n = read(fd, text, sizeof text - 1);
 	close(fd);
-	if (n <= 0 || sscanf(text, "%llu %llu", &whole, &resident) != 2)
+	resident = n > 0 ? strchr(text, ' ') : NULL; /* the second number */
+	if (resident == NULL)
 		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Seconds of CPU time that it has had since the call began, as far as that was
@@ -221,6 +221,20 @@ static int look_after(struct hark_timeline *t)
 	return 0;
 }
 
+/* A process that was taken over may never ask whether it shall go on. The
+ * program is asked then all the same; if it does not want to, it is over. */
+static int look_for_end(struct hark_timeline *t, int waited_ms)
+{
+	if (waited_ms < SILENT_MS || t->progress == NULL ||
+	    t->progress(t->progress_ctx, t->done, t->total) == 0)
+		return 0;
+	kill_process(t);
+	bury(t);
+	return travel_error(&t->gone, HARK_ERROR_STOPPED,
+			    "the replay did not stop when it was told to, and "
+			    "was ended");
+}
+
 /* -- Messages -- */
 
 static int take_places(struct remote_window *w, const struct channel_head *h,
@@ -266,8 +280,9 @@ static void note_window(struct hark_timeline *t, const struct channel_head *h)
 /* 0, or -1: it is gone. */
 static int wait_message(struct hark_timeline *t, struct channel_head *out)
 {
-	while (!channel_wait(t->c, CHANNEL_CALLER, TICK_MS))
-		if (look_after(t) < 0)
+	for (int ms = 0; !channel_wait(t->c, CHANNEL_CALLER, TICK_MS);
+	     ms += ms < SILENT_MS ? TICK_MS : 0)
+		if (look_after(t) < 0 || look_for_end(t, ms) < 0)
 			return -1;
 	*out = t->c->head;
 	t->where = out->where;
@@ -387,6 +402,8 @@ static int answer(struct hark_timeline *t, const struct channel_head *h,
 {
 	switch (h->op) {
 	case CHANNEL_PROGRESS:
+		t->done = h->args[0];
+		t->total = h->args[1];
 		*rc = t->progress != NULL
 			  ? t->progress(t->progress_ctx, h->args[0], h->args[1])
 			  : 0;

@@ -56,6 +56,7 @@ struct hark_timeline {
 	struct hark_thread *threads; /* owned */
 	hark_progress *progress;
 	void *progress_ctx;
+	uint64_t done, total;		     /* as it was last said */
 	struct remote_condition *conditions; /* owned */
 	unsigned n_conditions, room_conditions;
 	uint64_t last_condition;

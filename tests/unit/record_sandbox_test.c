@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -102,6 +103,30 @@ START_TEST(nothing_is_opened)
 }
 END_TEST
 
+/* A file of memory that it was given to read. */
+static int memory;
+
+static void write_much(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	_exit(write(memory, "much", 4) < 0 && errno == EFBIG ? 17 : 0);
+}
+
+START_TEST(nothing_is_written_to_files)
+{
+	int status;
+
+	memory = memfd_create("test", MFD_CLOEXEC);
+	ck_assert_int_ge(memory, 0);
+	status = end_of(write_much);
+	close(memory);
+	ck_assert(WIFEXITED(status));
+#ifndef __SANITIZE_ADDRESS__ /* it writes what it finds */
+	ck_assert_int_eq(WEXITSTATUS(status), 17);
+#endif
+}
+END_TEST
+
 START_TEST(a_process_may_still_abort)
 {
 	int status = end_of(abort);
@@ -119,6 +144,7 @@ Suite *record_sandbox_suite(void)
 	tcase_add_loop_test(tc, what_reaches_others_ends_the_process, 0,
 			    sizeof forbidden / sizeof forbidden[0]);
 	tcase_add_test(tc, nothing_is_opened);
+	tcase_add_test(tc, nothing_is_written_to_files);
 	tcase_add_test(tc, a_process_may_still_abort);
 	suite_add_tcase(suite, tc);
 	return suite;

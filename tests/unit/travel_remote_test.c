@@ -441,6 +441,35 @@ START_TEST(a_process_that_dies_is_told)
 }
 END_TEST
 
+static void sleep_on(struct channel_head *h, uint8_t *data)
+{
+	(void)h;
+	(void)data;
+	for (;;)
+		pause();
+}
+
+static int has_enough(void *ctx, uint64_t done, uint64_t total)
+{
+	(void)ctx;
+	(void)done;
+	(void)total;
+	return 1;
+}
+
+START_TEST(a_process_that_does_not_ask_can_be_stopped)
+{
+	struct hark_timeline *t = start(sleep_on);
+	struct hark_error err = {0};
+
+	hark_on_progress(t, has_enough, NULL);
+	ck_assert_int_eq(hark_seek_end(t, &err), -1);
+	ck_assert_int_eq(err.code, HARK_ERROR_STOPPED);
+	ck_assert_int_eq(t->pid, 0);
+	end(t);
+}
+END_TEST
+
 #define LOOP(test, list) \
 	tcase_add_loop_test(tc, test, 0, sizeof list / sizeof list[0])
 
@@ -459,6 +488,7 @@ Suite *travel_remote_suite(void)
 	tcase_add_test(tc, mappings_that_can_be_are_shown);
 	tcase_add_loop_test(tc, a_window_that_cannot_be_is_none, 0, 3);
 	tcase_add_test(tc, a_process_that_dies_is_told);
+	tcase_add_test(tc, a_process_that_does_not_ask_can_be_stopped);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
