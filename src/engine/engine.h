@@ -177,8 +177,6 @@ struct engine {
 	struct memory *memory;	      /* owned: all that follows is in it */
 	struct cache *cache;	      /* owned */
 	struct space *space;	      /* owned */
-	uint32_t lock_later;	      /* mlockall's flags: memcall.c */
-	uint32_t sent_ever;	      /* atomic; S6 of sent.c */
 	struct vcpu *vcpus;	 /* owned: all slots ever made, free ones too */
 	struct vcpu *free_slots; /* of them: see thread.c */
 	uint64_t slot_hint;
@@ -191,9 +189,11 @@ struct engine {
 	uint32_t n_threads;
 	uint32_t flags;		       /* WIRE_RUN_* */
 	uint32_t replays;	       /* a recording: replay.c */
+	uint32_t lock_later;	       /* mlockall's flags: memcall.c */
 	const struct observe *observe; /* borrowed; NULL: nobody looks on */
 	uint8_t has_scattered; /* replay: code was translated that touches
 				* memory here and there, unmarked */
+	uint8_t sent_ever;     /* atomic; S6 of sent.c */
 	uint32_t
 	    exact_flags; /* the program has handled a fault, and may look */
 	uint32_t has_company; /* a second thread: tickets are drawn */

@@ -73,6 +73,7 @@ static uint64_t *make_request(struct wire_run *run, uint64_t request)
 	return at;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written */
 static void free_word(uint64_t *at, uint64_t is)
 {
 	__atomic_compare_exchange_n(at, &is, 0, 0, __ATOMIC_ACQ_REL,

@@ -89,8 +89,7 @@ static uint64_t next_touched(const uint8_t *pages, uint64_t address,
 /* -- Files -- */
 
 /* The first address from here on that a file has, or the end. */
-static uint64_t next_of_file(struct timeline *t, uint64_t address,
-			     uint64_t end)
+static uint64_t next_of_file(struct timeline *t, uint64_t address, uint64_t end)
 {
 	for (unsigned i = travel_mapping_from(t, address);
 	     i < t->n_mappings && t->mappings[i].start < end; i++) {
@@ -107,8 +106,7 @@ static uint64_t next_of_file(struct timeline *t, uint64_t address,
 	return end;
 }
 
-uint64_t timeline_next_known(struct timeline *t, uint64_t address,
-			 uint64_t end)
+uint64_t timeline_next_known(struct timeline *t, uint64_t address, uint64_t end)
 {
 	const uint8_t *pages;
 	struct hark_err why = {0};

@@ -250,7 +250,7 @@ static void share_memory(struct timeline *t)
 }
 
 int timeline_open(struct hark_recording *r, uint32_t process,
-		       struct timeline **out, struct hark_error *err)
+		  struct timeline **out, struct hark_error *err)
 {
 	struct timeline *t = calloc(1, sizeof *t);
 	struct hark_err why = {0};

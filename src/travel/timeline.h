@@ -223,11 +223,9 @@ enum { TRAVEL_UNTOUCHED = 2 };
 
 /* At the fork, if it has these bytes from there; NULL: not, or *err. */
 /* The process that it was forked from, at that moment; NULL: none is known. */
-struct timeline *travel_parent(struct timeline *t,
-				    struct hark_err *err);
-struct timeline *travel_inherited_from(struct timeline *t,
-					    uint64_t address, uint64_t len,
-					    struct hark_err *err);
+struct timeline *travel_parent(struct timeline *t, struct hark_err *err);
+struct timeline *travel_inherited_from(struct timeline *t, uint64_t address,
+				       uint64_t len, struct hark_err *err);
 /* Those bytes that are TRAVEL_UNTOUCHED become known or not, if the process has
  * them from its parent; others stay so. */
 int travel_inherit(struct timeline *t, uint64_t address, size_t len,
