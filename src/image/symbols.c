@@ -293,9 +293,11 @@ static int add_subs(struct symbols *s, struct image_file *f)
 		if (at < n && s->code.at[at].addr == start) {
 			struct symbol_entry *e = &s->code.at[at];
 
-			if (!e->sized)
+			/* What follows a signal's return is filling. */
+			if (!e->sized && !fdes.at[i].is_signal) {
 				e->size = end - start;
-			e->sized = 1;
+				e->sized = 1;
+			}
 			continue;
 		}
 		known.at = s->code.at;

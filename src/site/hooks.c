@@ -2,14 +2,16 @@
 #include "site/hooks.h"
 
 #include "image/image.h"
+#include "site/barred.h"
 
 #include <stdlib.h>
 
 enum {
-	FAR_ENOUGH = 16, /* instructions looked at, backwards */
-	SHORTLY = 48,	 /* bytes, the same for what is only likely */
-	BLOCK = 64,	 /* bytes that are looked at together */
-	PART = 128 << 10 /* that are read together: they stay in the cache */
+	FAR_ENOUGH = 16,  /* instructions looked at, backwards */
+	SHORTLY = 48,	  /* bytes, the same for what is only likely */
+	BLOCK = 64,	  /* bytes that are looked at together */
+	PART = 128 << 10, /* that are read together: they stay in the cache */
+	SYSCALL_LEN = 2
 };
 
 /* mov $n, %eax; mov $n, %rax; xor %eax, %eax. */
@@ -116,7 +118,8 @@ uint64_t hooks_unproved(const struct survey *s, bool (*wanted)(uint64_t number))
 {
 	for (uint64_t at = s->start; hooks_likely(s, wanted, &at); at++)
 		if (!(survey_at(s, at) & SURVEY_START) &&
-		    !survey_is_inside(s, at))
+		    !survey_is_inside(s, at) &&
+		    barred_why(s, at, SYSCALL_LEN) == NULL)
 			return at;
 	return 0;
 }

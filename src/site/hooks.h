@@ -25,8 +25,9 @@ bool hooks_likely(const struct survey *s, bool (*wanted)(uint64_t number),
 int hooks_sought(struct image_file *f, bool (*wanted)(uint64_t number),
 		 struct hark_err *err);
 /* A place that looks like a wanted system call, and is neither known to be an
- * instruction nor to be a part of one; 0: there is none. A program in which
- * such a call is made cannot be kept from blocking signals that hark needs. */
+ * instruction nor to be a part of one, nor data under a label that no code
+ * leads to; 0: there is none. A program in which such a call is made cannot be
+ * kept from blocking signals that hark needs. */
 uint64_t hooks_unproved(const struct survey *s,
 			bool (*wanted)(uint64_t number));
 

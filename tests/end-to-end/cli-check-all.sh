@@ -26,6 +26,7 @@ fresh() {
 		program "build/$build/unit" 'echo "ok 1 - a"; echo "ok 2 - b"; echo 1..2'
 	done
 	program tools/check-layers 'exit 0'
+	program tools/bare 'exec "$@"'
 	program .ci/run 'exit 0'
 	program tests/end-to-end/one.sh 'echo 1..1; echo "ok 1 - one"'
 	touch tree/tests/fuzz/x.c
