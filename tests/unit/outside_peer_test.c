@@ -57,18 +57,18 @@ START_TEST(an_ask_is_believed_of_a_process_that_has_the_channel)
 	uint8_t *page = map_file(fd);
 	struct peer_place place = {getpid(), (uint64_t)(uintptr_t)page,
 				   (uint64_t)(uintptr_t)page + SIZE};
-	const struct peer_ask ask = {
-	    wire_ask_of((uint32_t)getpid(), (uint32_t)gettid(), 1), 0};
 	struct asker who;
 	struct hark_err err;
 	struct peer *p;
 
 	ck_assert_int_eq(0, peer_open(dup(fd), &place, 1, &p, &err));
-	ck_assert_int_eq(0, asker_find(p, &ask, &who));
+	peer_run(p)->ask.pid = (uint32_t)getpid();
+	peer_run(p)->ask.tid = (uint32_t)gettid();
+	ck_assert_int_eq(0, asker_find(p, &who));
 	ck_assert_int_eq(who.pid, getpid());
 	ck_assert_ptr_eq(page, mmap(page, SIZE, PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_FIXED, other, 0));
-	ck_assert_int_eq(-1, asker_find(p, &ask, &who));
+	ck_assert_int_eq(-1, asker_find(p, &who));
 	munmap(page, SIZE);
 	peer_close(p);
 	close(fd);
