@@ -12,8 +12,7 @@ struct asker {
 	pid_t pid, tid; /* as hark numbers them */
 };
 
-/* The thread that made this request in p; -1: there is none. */
-int asker_find(const struct peer *p, const struct peer_ask *ask,
-	       struct asker *out);
+/* Whoever asks, or holds the ask, in p; -1: there is none. */
+int asker_find(const struct peer *p, struct asker *out);
 
 #endif
