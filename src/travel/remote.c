@@ -170,21 +170,46 @@ static uint64_t memory_of(pid_t pid)
 	return strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* CPU time that it has had; 0: that cannot be told. */
+static uint64_t cpu_ms_of(pid_t pid)
+{
+	struct timespec now;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 ||
+	    clock_gettime(clock, &now) < 0)
+		return 0;
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* Seconds of CPU time that it has had since the call began, as far as that was
  * looked at. */
 static uint64_t seconds_of(struct hark_timeline *t)
 {
-	struct timespec now;
-	clockid_t clock;
-	uint64_t ms;
+	uint64_t ms = cpu_ms_of(t->pid);
 
-	if (clock_getcpuclockid(t->pid, &clock) != 0 ||
-	    clock_gettime(clock, &now) < 0)
-		return 0;
-	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	if (t->call_began_ms == 0)
 		t->call_began_ms = ms + 1;
 	return (ms + 1 - t->call_began_ms) / 1000;
+}
+
+/* Does it sleep, though it is its turn? On a busy machine one that works may
+ * wait long for a CPU. */
+static int is_asleep(pid_t pid)
+{
+	char name[64], text[256] = "";
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	fmt_text(name, sizeof name, "/proc/%d/stat", (int)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 1;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	state = n > 0 ? strrchr(text, ')') : NULL;
+	return state == NULL || state[1] != ' ' || state[2] != 'R';
 }
 
 /* It takes too much. Always -1. */
@@ -223,9 +248,9 @@ static int look_after(struct hark_timeline *t)
 
 /* A process that was taken over may never ask whether it shall go on. The
  * program is asked then all the same; if it does not want to, it is over. */
-static int look_for_end(struct hark_timeline *t, int waited_ms)
+static int look_for_end(struct hark_timeline *t, uint64_t silent_ms)
 {
-	if (waited_ms < SILENT_MS || t->progress == NULL ||
+	if (silent_ms < SILENT_MS || t->progress == NULL ||
 	    t->progress(t->progress_ctx, t->done, t->total) == 0)
 		return 0;
 	kill_process(t);
@@ -280,10 +305,15 @@ static void note_window(struct hark_timeline *t, const struct channel_head *h)
 /* 0, or -1: it is gone. */
 static int wait_message(struct hark_timeline *t, struct channel_head *out)
 {
-	for (int ms = 0; !channel_wait(t->c, CHANNEL_CALLER, TICK_MS);
-	     ms += ms < SILENT_MS ? TICK_MS : 0)
-		if (look_after(t) < 0 || look_for_end(t, ms) < 0)
+	uint64_t slept = 0, worked = 0, began = 0;
+
+	while (!channel_wait(t->c, CHANNEL_CALLER, TICK_MS)) {
+		if (look_after(t) < 0 || look_for_end(t, slept + worked) < 0)
 			return -1;
+		began = began > 0 ? began : cpu_ms_of(t->pid) + 1;
+		worked = cpu_ms_of(t->pid) + 1 - began;
+		slept += is_asleep(t->pid) ? TICK_MS : 0;
+	}
 	*out = t->c->head;
 	t->where = out->where;
 	note_window(t, out);
