@@ -92,6 +92,7 @@ struct gdb {
 	uint32_t mover;	  /* that steps; 0: any */
 	struct hark_stopped stopped;
 	bool is_interrupted, is_stopped; /* stopped is of a movement */
+	bool is_break_queued; /* an interrupt, for the next movement */
 
 	struct regs regs;
 	struct hark_registers registers;

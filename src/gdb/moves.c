@@ -160,6 +160,19 @@ static void finish(struct gdb *g, int rc, const struct hark_error *err)
 	put_stop(g);
 }
 
+/* An interrupt that came while nothing moved is for the next movement, as the
+ * protocol has it: gdb sends one between two stops that it does not report,
+ * if a condition that gdb itself evaluates is false there. */
+static bool is_interrupted_before(struct gdb *g)
+{
+	if (!g->is_break_queued)
+		return false;
+	g->is_break_queued = false;
+	g->is_interrupted = true;
+	put_stop(g);
+	return true;
+}
+
 static void begin(struct gdb *g)
 {
 	g->is_interrupted = g->is_stopped = false;
@@ -183,6 +196,8 @@ static void run(struct gdb *g, enum hark_direction way)
 	int rc;
 
 	begin(g);
+	if (is_interrupted_before(g))
+		return;
 	rc = g->api->f_run(g->t, way, &g->stopped, &err);
 	is = g->api->f_where(g->t);
 	if (rc == 0 && g->stopped.why == HARK_STOP_END &&
@@ -211,15 +226,15 @@ static void step(struct gdb *g, enum hark_direction way, uint32_t thread,
 	int rc = 0;
 
 	begin(g);
+	if (is_interrupted_before(g))
+		return;
 	if (thread != 0 && thread != g->api->f_selected(g->t))
 		rc = g->api->f_select(g->t, thread, &err);
 	do {
 		if (rc == 0)
 			rc = g->api->f_step(g->t, way, 1, &g->stopped, &err);
-		if (rc == 0 && gdb_progress(g, 0, 0))
-			break;
 	} while (rc == 0 && g->stopped.why == HARK_STOP_STEP &&
-		 is_within(g, r));
+		 !gdb_progress(g, 0, 0) && is_within(g, r));
 	if (rc == 0 && g->is_interrupted) {
 		err.code = HARK_ERROR_STOPPED;
 		rc = -1;

@@ -184,7 +184,9 @@ static void take(struct gdb *g, uint8_t byte)
 		if (!g->no_acks)
 			gdb_send(g, &g->out);
 		return;
-	case PACKET_BREAK: /* nothing moves */
+	case PACKET_BREAK:
+		g->is_break_queued = true;
+		return;
 	case PACKET_NONE:
 		return;
 	}
@@ -197,7 +199,7 @@ static void greet(struct gdb *g, int fd)
 	g->is_over = g->is_lost;
 	g->multiprocess = g->shows_progress = false;
 	g->unknown = GDB_UNKNOWN_ERROR;
-	g->is_away = false;
+	g->is_away = g->is_break_queued = false;
 	g->n_asked = g->n_held = 0;
 	g->bytes_at = g->bytes_end = 0;
 	packet_reader_init(&g->in);

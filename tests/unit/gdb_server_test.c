@@ -756,6 +756,25 @@ START_TEST(gdb_an_interrupt_that_comes_at_once_is_heard)
 }
 END_TEST
 
+/* gdb sends one between two stops, if it evaluates a condition. */
+START_TEST(gdb_an_interrupt_while_nothing_moves_is_for_the_next_movement)
+{
+	pthread_t thread;
+
+	fake_stall(r);
+	converse(&thread);
+	say("$QStartNoAckMode#b0");
+	hear("+$OK#9a");
+	say("\x03");
+	say("$qC#b4");
+	hear("$QC65#ff");
+	say("$bc#c5");
+	hear("$T02thread:65;");
+	close(ends[1]);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 START_TEST(gdb_a_question_is_interrupted_by_its_flag)
 {
 	struct gdb_wish wish = {.api = &fake_api, .recording = r};
@@ -830,6 +849,8 @@ static TCase *moves_case(void)
 	tcase_add_test(t, gdb_bad_packets_are_asked_for_again);
 	tcase_add_test(t, gdb_an_interrupt_ends_a_search);
 	tcase_add_test(t, gdb_an_interrupt_that_comes_at_once_is_heard);
+	tcase_add_test(
+	    t, gdb_an_interrupt_while_nothing_moves_is_for_the_next_movement);
 	tcase_add_test(t, gdb_a_question_is_interrupted_by_its_flag);
 	tcase_add_test(t, gdb_whoever_hangs_up_is_let_go);
 	return t;
