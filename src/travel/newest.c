@@ -15,7 +15,11 @@
  * For that reason others may have gone beyond the moment, too: their turn began
  * before it, so they stand at its end. What such a lane touched last, behind
  * the moment, says nothing of it. Then the selected thread's own view is what
- * there is; nobody else's is believed, which may be older. */
+ * there is; nobody else's is believed, which may be older.
+ *
+ * What the selected thread has touched since its last branch, with no time told
+ * since, it touched nanoseconds ago: its own view is right, whatever another
+ * one has stored within the same span. */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
@@ -293,6 +297,13 @@ static int find_touches(struct timeline *t, struct walker **at, uint64_t word,
 	return 0;
 }
 
+/* By the selected thread, nanoseconds before the moment? */
+static int is_just_now(const struct touch *a, const struct touch *here)
+{
+	return a->is_selected && a->turn >= 0 && a->segment == here->segment &&
+	       a->count == here->count && a->from == here->from;
+}
+
 /* The lane; -1: none, or one cannot tell. */
 static int choose(const struct touches *all, const struct touch *here)
 {
@@ -302,6 +313,8 @@ static int choose(const struct touches *all, const struct touch *here)
 	for (const struct touch *a = all->of; a < all->of + all->n; a++) {
 		if (a->turn < 0)
 			continue;
+		if (is_just_now(a, here))
+			return (int)(a - all->of);
 		if (!a->is_selected && a->from > here->to)
 			has_gone_on = 1;
 		else if (best == NULL || is_later(all, a, best, here))
