@@ -13,7 +13,12 @@
 #include "engine/signal_priv.h"
 #include "inside/sys.h"
 
-enum { NR_EXECVE = 59, SLICE_NS = 20000000, LATER_NS = 1000000 };
+enum {
+	NR_EXECVE = 59,
+	SLICE_NS = 20000000,
+	LATER_NS = 1000000,
+	LATEST_NS = 64000000
+};
 
 /* -- Asking ---------------------------------------------------------------- */
 
@@ -41,57 +46,75 @@ static void wake_word(uint32_t *word)
 		 0);
 }
 
-/* -1: hark is dead. Who holds it may have been killed: nobody needs it for so
- * long but while hark has been asked. */
-static int lock_ask(struct wire_run *run)
+/* Puts the request into a free word; with `replaces` also into that of an
+ * answer that has not been read (wire/run.h). NULL: there is none. */
+static uint64_t *take_word(struct wire_run *run, uint64_t request, int replaces)
 {
-	enum { PATIENCE = 100 };
-	uint32_t is_free = 0, slices = 0;
+	const uint32_t first = run->ask_serial;
 
-	if (__atomic_compare_exchange_n(&run->ask.lock, &is_free, 1, 0,
-					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return 0;
-	while (__atomic_exchange_n(&run->ask.lock, 2, __ATOMIC_ACQUIRE) != 0) {
-		if (!hark_lives(run))
-			return -1;
-		wait_word(&run->ask.lock, 2, SLICE_NS);
-		if (__atomic_load_n(&run->ask.state, __ATOMIC_RELAXED) ==
-		    WIRE_ASK_ASKED)
-			slices = 0;
-		else if (++slices > PATIENCE)
-			break;
+	for (uint32_t i = 0; i < WIRE_ASKS; i++) {
+		uint64_t *at = &run->asks[(first + i) % WIRE_ASKS];
+		uint64_t was = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+		if (was != 0 &&
+		    (!replaces || wire_ask_state(was) == WIRE_ASK_ASKED))
+			continue;
+		if (__atomic_compare_exchange_n(at, &was, request, 0,
+						__ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return at;
 	}
 	return 0;
 }
 
-static void unlock_ask(struct wire_run *run)
+/* NULL: hark is dead. A thread that runs reads its answer soon, so no answer is
+ * replaced before there was time for that. */
+static uint64_t *make_request(struct wire_run *run, uint64_t request)
 {
-	if (__atomic_exchange_n(&run->ask.lock, 0, __ATOMIC_RELEASE) == 2)
-		wake_word(&run->ask.lock);
+	enum { PATIENCE = 100 };
+	uint32_t nobody_wakes = 0;
+	uint64_t *at = 0;
+
+	for (unsigned i = 0; hark_lives(run); i++) {
+		at = take_word(run, request, i > PATIENCE);
+		if (at)
+			break;
+		wait_word(&nobody_wakes, 0, LATER_NS);
+	}
+	return at;
 }
 
-/* What hark says; ALONE if it is dead. */
+static void free_word(uint64_t *at, uint64_t is)
+{
+	__atomic_compare_exchange_n(at, &is, 0, 0, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
+/* What hark says; ALONE if it is dead, LATER if another thread has taken the
+ * word before the answer was read. */
 static uint32_t ask_once(struct vcpu *v, struct wire_run *run)
 {
-	struct wire_ask *a = &run->ask;
-	uint32_t state;
+	uint32_t serial =
+	    __atomic_add_fetch(&run->ask_serial, 1, __ATOMIC_RELAXED);
+	uint32_t pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	uint64_t request = wire_ask_of(pid, v->tid, serial), is;
+	uint64_t *at = make_request(run, request);
 
-	if (!hark_lives(run) || lock_ask(run) < 0)
+	if (!at)
 		return WIRE_ASK_ALONE;
-	a->tid = v->tid;
-	a->pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
-	__atomic_store_n(&a->state, WIRE_ASK_ASKED, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&v->engine->channel->doorbell, 1, __ATOMIC_RELEASE);
 	wake_word(&v->engine->channel->doorbell);
-	for (;;) {
-		state = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);
-		if (state != WIRE_ASK_ASKED || !hark_lives(run))
-			break;
-		wait_word(&a->state, WIRE_ASK_ASKED, SLICE_NS);
+	while ((is = __atomic_load_n(at, __ATOMIC_ACQUIRE)) == request) {
+		if (!hark_lives(run)) {
+			free_word(at, request);
+			return WIRE_ASK_ALONE;
+		}
+		wait_word((uint32_t *)at, (uint32_t)request, SLICE_NS);
 	}
-	__atomic_store_n(&a->state, WIRE_ASK_NONE, __ATOMIC_RELEASE);
-	unlock_ask(run);
-	return state;
+	if (!wire_ask_same(is, request))
+		return WIRE_ASK_LATER;
+	free_word(at, is);
+	return wire_ask_state(is);
 }
 
 /* 1: hark is attached to this thread. Where another thread is on its way into
@@ -101,6 +124,7 @@ static int ask(struct vcpu *v)
 {
 	struct wire_run *run = v->engine->run;
 	uint32_t state = WIRE_ASK_ALONE;
+	uint64_t nap_ns = LATER_NS;
 
 	while (run && !v->held) {
 		uint32_t nobody_wakes = 0;
@@ -108,7 +132,8 @@ static int ask(struct vcpu *v)
 		state = ask_once(v, run);
 		if (state != WIRE_ASK_LATER)
 			break;
-		wait_word(&nobody_wakes, 0, LATER_NS);
+		wait_word(&nobody_wakes, 0, nap_ns);
+		nap_ns = nap_ns < LATEST_NS ? 2 * nap_ns : nap_ns;
 	}
 	return state == WIRE_ASK_COMING;
 }

@@ -83,12 +83,12 @@ static struct asker search_inside(const struct peer *p, pid_t pid, pid_t tid)
 	return a;
 }
 
-int asker_find(const struct peer *p, struct asker *out)
+int asker_find(const struct peer *p, const struct peer_ask *ask,
+	       struct asker *out)
 {
-	const struct wire_ask *ask = &peer_run(p)->ask;
 	struct asker a = {
-	    (pid_t)__atomic_load_n(&ask->pid, __ATOMIC_RELAXED),
-	    (pid_t)__atomic_load_n(&ask->tid, __ATOMIC_RELAXED),
+	    (pid_t)wire_ask_pid(ask->word),
+	    (pid_t)wire_ask_tid(ask->word),
 	};
 	struct asker inside;
 	int maps;

@@ -12,7 +12,8 @@ struct asker {
 	pid_t pid, tid; /* as hark numbers them */
 };
 
-/* Whoever asks, or holds the ask, in p; -1: there is none. */
-int asker_find(const struct peer *p, struct asker *out);
+/* The thread that made this request in p; -1: there is none. */
+int asker_find(const struct peer *p, const struct peer_ask *ask,
+	       struct asker *out);
 
 #endif

@@ -17,9 +17,9 @@
  *     own, and is forgotten then.
  * X2  exec from a thread that is not the leader reports under the leader's
  *     number. Other escorted threads of that process are gone without a word.
- * X3  One that dies with the ask in its hands has it taken out of them: when
- *     its end is reported if it is escorted, at once if it has asked and is not
- *     there any more, else when the next one rings because it waits too long.
+ * X3  The request of an escorted thread is freed when its stop or its end is
+ *     reported. Of one that is not there any more when hark looks for it the
+ *     answer remains, until another thread replaces it (wire/run.h).
  * X4  One thread of a process at a time. execve waits for the end of all other
  *     threads, which for a seized one means until hark has heard of it; and
  *     PTRACE_SEIZE waits for an execve of the process. With two of one process
@@ -40,7 +40,6 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum escort_state { ASKED, WALKING, AT_EXEC, EXECUTED };
 
@@ -52,6 +51,7 @@ struct walker {
 	uint8_t state; /* enum escort_state */
 	int calls;
 	struct peer *peer; /* borrowed: where it asked; NULL once EXECUTED */
+	struct peer_ask ask;
 };
 
 struct escort {
@@ -164,72 +164,91 @@ static int seize(const struct asker *who, struct hark_err *err)
 				       has_ended(who->tid) ? ESRCH : e, err);
 }
 
-/* X3. A living thread takes its answer within microseconds, even if it lives
- * where hark does not see it. */
-static void answer_nobody(struct peer *p)
+/* It stays with hark. */
+static void answer_walker(struct walker *w, const struct peer_ask *ask)
 {
-	enum { ROUNDS = 50 };
-	const struct timespec nap = {.tv_nsec = 100000};
-
-	peer_answer(p, WIRE_ASK_ALONE);
-	for (int i = 0; i < ROUNDS && peer_unread(p, WIRE_ASK_ALONE); i++)
-		nanosleep(&nap, NULL);
-	if (peer_unread(p, WIRE_ASK_ALONE))
-		peer_free_ask(p, 0);
+	w->ask = *ask;
+	if (w->state != ASKED) /* it has lost its answer, and asks again */
+		peer_answer(w->peer, ask, WIRE_ASK_COMING);
 }
 
-static void answer_ask(struct escort *e, struct peer *p)
+/* Seizes it; the answer follows at its first stop. */
+static void answer_new(struct escort *e, struct peer *p,
+		       const struct peer_ask *ask, const struct asker *who)
 {
+	struct walker *w = add(e, who);
 	struct hark_err err = {0};
-	struct asker who;
-	struct walker *w;
 
-	if (asker_find(p, &who) < 0) {
-		answer_nobody(p);
-		return;
-	}
-	if (e->how.alone) {
-		peer_answer(p, WIRE_ASK_ALONE);
-		return;
-	}
-	w = find(e, who.tid);
-	if (w != NULL) { /* seized already: awaited, or it asks again */
-		if (w->state != ASKED)
-			peer_answer(p, WIRE_ASK_COMING);
-		return;
-	}
-	if (is_busy(e, &who)) {
-		peer_answer(p, WIRE_ASK_LATER);
-		return;
-	}
-	w = add(e, &who);
 	if (w == NULL) {
 		err_set(&err, HARK_ENOMEM, ENOMEM, "out of memory");
-		note(e, who.pid, &err);
-		peer_answer(p, WIRE_ASK_ALONE);
+		note(e, who->pid, &err);
+		peer_answer(p, ask, WIRE_ASK_ALONE);
 		return;
 	}
 	w->peer = p;
-	pin_to(e, who.tid);
-	if (seize(&who, &err) < 0) {
-		note(e, who.pid, &err);
+	w->ask = *ask;
+	pin_to(e, who->tid);
+	if (seize(who, &err) < 0) {
+		note(e, who->pid, &err);
 		forget(e, w);
-		if (err.code == HARK_EGONE)
-			answer_nobody(p);
-		else
-			peer_answer(p, WIRE_ASK_ALONE);
+		peer_answer(p, ask, WIRE_ASK_ALONE); /* X3 */
 	}
+}
+
+static void answer_ask(struct escort *e, struct peer *p,
+		       const struct peer_ask *ask)
+{
+	struct asker who;
+	struct walker *w;
+
+	if (asker_find(p, ask, &who) < 0 || e->how.alone) {
+		peer_answer(p, ask, WIRE_ASK_ALONE);
+		return;
+	}
+	w = find(e, who.tid);
+	if (w != NULL && w->peer == p)
+		answer_walker(w, ask);
+	else if (is_busy(e, &who))
+		peer_answer(p, ask, WIRE_ASK_LATER);
+	else
+		answer_new(e, p, ask, &who);
+}
+
+/* Is its first stop awaited? Then the answer will follow. */
+static int is_awaited(const struct escort *e, const struct peer *p,
+		      const struct peer_ask *ask)
+{
+	for (int i = 0; i < e->n; i++)
+		if (e->walkers[i].peer == p && e->walkers[i].state == ASKED &&
+		    e->walkers[i].ask.word == ask->word)
+			return 1;
+	return 0;
+}
+
+/* X4, by the numbers of the request alone: of hundreds of threads that ask
+ * again and again the thread itself need not be looked for. */
+static int is_after_another(const struct escort *e, const struct peer *p,
+			    const struct peer_ask *ask)
+{
+	for (int i = 0; i < e->n; i++)
+		if (e->walkers[i].peer == p &&
+		    wire_ask_pid(e->walkers[i].ask.word) ==
+			wire_ask_pid(ask->word) &&
+		    wire_ask_tid(e->walkers[i].ask.word) !=
+			wire_ask_tid(ask->word))
+			return 1;
+	return 0;
 }
 
 void escort_hear(struct escort *e, struct peer *p)
 {
-	const struct wire_ask *ask = &peer_run(p)->ask;
-	struct asker who;
+	struct peer_ask ask = {0};
 
-	if (__atomic_load_n(&ask->state, __ATOMIC_ACQUIRE) == WIRE_ASK_ASKED)
-		answer_ask(e, p);
-	else if (asker_find(p, &who) < 0)
-		peer_free_ask(p, tracee_now_ns()); /* X3 */
+	while (peer_next_ask(p, &ask))
+		if (is_after_another(e, p, &ask))
+			peer_answer(p, &ask, WIRE_ASK_LATER);
+		else if (!is_awaited(e, p, &ask))
+			answer_ask(e, p, &ask);
 }
 
 /* -- Stops -- */
@@ -242,12 +261,11 @@ static int signal_of(int status)
 		   : WSTOPSIG(status);
 }
 
-/* X3: its ask is not always over. */
+/* X3 */
 static void at_end(struct escort *e, struct walker *w)
 {
-	if (w->state == ASKED ||
-	    (w->state == WALKING && peer_unread(w->peer, WIRE_ASK_COMING)))
-		peer_free_ask(w->peer, 0);
+	if (w->peer != NULL)
+		peer_free_ask(w->peer, &w->ask);
 	forget(e, w);
 }
 
@@ -255,7 +273,6 @@ static void at_end(struct escort *e, struct walker *w)
 static struct walker *at_exec_event(struct escort *e, pid_t pid)
 {
 	unsigned long former = (unsigned long)pid;
-	struct asker ended;
 	struct walker *w;
 
 	ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
@@ -266,9 +283,6 @@ static struct walker *at_exec_event(struct escort *e, pid_t pid)
 	w = find(e, (pid_t)former);
 	if (w == NULL)
 		return NULL;
-	if (peer_unread(w->peer, WIRE_ASK_LATER) &&
-	    asker_find(w->peer, &ended) < 0)
-		peer_free_ask(w->peer, 0); /* X3, X4 */
 	w->tid = pid;
 	w->state = EXECUTED;
 	w->peer = NULL;
@@ -338,16 +352,24 @@ static void at_call(struct escort *e, struct walker *w)
 	go_on(w, 0);
 }
 
+/* It may be for long, and others need the word: it will ask again. */
+static void stay_stopped(struct walker *w)
+{
+	if (w->peer != NULL)
+		peer_free_ask(w->peer, &w->ask);
+	ptrace(PTRACE_LISTEN, w->tid, 0, 0);
+}
+
 static void at_stop(struct escort *e, struct walker *w, int status)
 {
 	if (w->state == ASKED) {
 		w->state = WALKING;
-		peer_answer(w->peer, WIRE_ASK_COMING);
+		peer_answer(w->peer, &w->ask, WIRE_ASK_COMING);
 	}
 	if (tracee_is_syscall_stop(status))
 		at_call(e, w);
 	else if (tracee_is_group_stop(status))
-		ptrace(PTRACE_LISTEN, w->tid, 0, 0);
+		stay_stopped(w);
 	else
 		go_on(w, signal_of(status));
 }
@@ -393,7 +415,7 @@ void escort_free(struct escort *e)
 		struct walker *w = &e->walkers[e->n - 1];
 
 		if (w->state == ASKED)
-			peer_answer(w->peer, WIRE_ASK_ALONE);
+			peer_answer(w->peer, &w->ask, WIRE_ASK_ALONE);
 		attach_release(w->tid);
 		forget(e, w);
 	}

@@ -26,65 +26,12 @@ struct peer {
 	uint8_t gone;		  /* the channel's page is not mapped */
 	uint32_t heard;		  /* the bell as last seen */
 	struct peer_place place;
-	struct wire_ask doubtful; /* held, but by whom? */
-	int64_t doubtful_ns;
 };
 _Static_assert(sizeof(struct peer) <= WIRE_PAGE, "one page");
 
 static void *page_of(const struct peer *p)
 {
 	return (uint8_t *)p + WIRE_PAGE;
-}
-
-/* -- Life -- */
-
-static int map_page(struct peer *p)
-{
-	void *at = mmap(page_of(p), WIRE_PAGE, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_FIXED, p->fd, 0);
-
-	return at == MAP_FAILED ? -1 : 0;
-}
-
-int peer_open(int fd, const struct peer_place *place, int deaf,
-	      struct peer **out, struct hark_err *err)
-{
-	struct peer *p = mmap(NULL, 2ul * WIRE_PAGE, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED) {
-		close(fd);
-		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	}
-	p->fd = fd;
-	p->place = *place;
-	p->deaf = deaf != 0;
-	/* Whoever shrank it would take the page from under hark. */
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
-	    map_page(p) < 0) {
-		err_set(err, HARK_ENOMEM, errno, "cannot keep a channel: %s",
-			strerror(errno));
-		close(fd);
-		munmap(p, 2ul * WIRE_PAGE);
-		return -1;
-	}
-	if (!p->deaf)
-		lifeline_join(&p->lifeline);
-	*out = p;
-	return 0;
-}
-
-void peer_close(struct peer *p)
-{
-	if (p == NULL)
-		return;
-	if (!p->deaf && !p->gone) {
-		lifeline_leave(&p->lifeline);
-		if (peer_run(p)->ask.state == WIRE_ASK_ASKED)
-			peer_answer(p, WIRE_ASK_ALONE);
-	}
-	close(p->fd);
-	munmap(p, 2ul * WIRE_PAGE);
 }
 
 const struct peer_place *peer_place(const struct peer *p)
@@ -138,47 +85,101 @@ static void wake(uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void peer_answer(struct peer *p, enum wire_ask_state answer)
+int peer_next_ask(const struct peer *p, struct peer_ask *ask)
 {
-	struct wire_ask *ask = &peer_run(p)->ask;
+	const uint64_t *asks = peer_run(p)->asks;
 
-	__atomic_store_n(&ask->state, answer, __ATOMIC_RELEASE);
-	wake(&ask->state);
-}
+	for (uint32_t i = ask->word != 0 ? ask->at + 1 : 0; i < WIRE_ASKS;
+	     i++) {
+		uint64_t word = __atomic_load_n(&asks[i], __ATOMIC_ACQUIRE);
 
-/* It says NONE, or lets go of the ask, as soon as it has. */
-int peer_unread(const struct peer *p, enum wire_ask_state answer)
-{
-	const struct wire_ask *ask = &peer_run(p)->ask;
-
-	return __atomic_load_n(&ask->state, __ATOMIC_ACQUIRE) == answer &&
-	       __atomic_load_n(&ask->lock, __ATOMIC_ACQUIRE) != 0;
-}
-
-/* Does the ask look now as it did at least so long ago, and ever since? */
-static int is_stuck(struct peer *p, int64_t now_ns)
-{
-	enum { WHILE_NS = 20000000 };
-	struct wire_ask now = peer_run(p)->ask;
-
-	if (now.lock == 0 || now.tid != p->doubtful.tid ||
-	    now.pid != p->doubtful.pid || now.state != p->doubtful.state) {
-		p->doubtful = now;
-		p->doubtful_ns = now_ns;
-		return 0;
+		if (wire_ask_state(word) == WIRE_ASK_ASKED) {
+			*ask = (struct peer_ask){word, i};
+			return 1;
+		}
 	}
-	return now_ns - p->doubtful_ns > WHILE_NS;
+	return 0;
 }
 
-void peer_free_ask(struct peer *p, int64_t now_ns)
+/* The word belongs to another request if this one has been replaced. */
+static void change_ask(struct peer *p, const struct peer_ask *ask, uint64_t to)
 {
-	struct wire_ask *ask = &peer_run(p)->ask;
+	uint64_t *word = &peer_run(p)->asks[ask->at];
+	uint64_t was = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
-	if (now_ns != 0 && !is_stuck(p, now_ns))
+	if (wire_ask_same(was, ask->word) &&
+	    __atomic_compare_exchange_n(word, &was, to, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		wake((uint32_t *)word);
+}
+
+void peer_answer(struct peer *p, const struct peer_ask *ask,
+		 enum wire_ask_state answer)
+{
+	change_ask(p, ask, wire_ask_answer(ask->word, answer));
+}
+
+void peer_free_ask(struct peer *p, const struct peer_ask *ask)
+{
+	change_ask(p, ask, 0);
+}
+
+/* -- Life -- */
+
+static int map_page(struct peer *p)
+{
+	void *at = mmap(page_of(p), WIRE_PAGE, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED, p->fd, 0);
+
+	return at == MAP_FAILED ? -1 : 0;
+}
+
+int peer_open(int fd, const struct peer_place *place, int deaf,
+	      struct peer **out, struct hark_err *err)
+{
+	struct peer *p = mmap(NULL, 2ul * WIRE_PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		close(fd);
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	}
+	p->fd = fd;
+	p->place = *place;
+	p->deaf = deaf != 0;
+	/* Whoever shrank it would take the page from under hark. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
+	    map_page(p) < 0) {
+		err_set(err, HARK_ENOMEM, errno, "cannot keep a channel: %s",
+			strerror(errno));
+		close(fd);
+		munmap(p, 2ul * WIRE_PAGE);
+		return -1;
+	}
+	if (!p->deaf)
+		lifeline_join(&p->lifeline);
+	*out = p;
+	return 0;
+}
+
+static void refuse_all(struct peer *p)
+{
+	struct peer_ask ask = {0};
+
+	while (peer_next_ask(p, &ask))
+		peer_answer(p, &ask, WIRE_ASK_ALONE);
+}
+
+void peer_close(struct peer *p)
+{
+	if (p == NULL)
 		return;
-	__atomic_store_n(&ask->state, WIRE_ASK_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&ask->lock, 0, __ATOMIC_RELEASE);
-	wake(&ask->lock);
+	if (!p->deaf && !p->gone) {
+		lifeline_leave(&p->lifeline);
+		refuse_all(p);
+	}
+	close(p->fd);
+	munmap(p, 2ul * WIRE_PAGE);
 }
 
 /* -- The end -- */

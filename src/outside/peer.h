@@ -42,15 +42,20 @@ uint32_t *peer_bell(const struct peer *p);
 uint32_t peer_heard(const struct peer *p);
 int peer_rang(struct peer *p);
 
-/* Answers an ask, and wakes who asked. */
-void peer_answer(struct peer *p, enum wire_ask_state answer);
-/* Has who asked not seen the answer yet? */
-int peer_unread(const struct peer *p, enum wire_ask_state answer);
-/* Takes the ask from one that died with it; at once if it is known to have it
- * (time 0). If it is only the last that had it, and the ask is held by somebody
- * who has not said yet who that is: not before nothing has changed for a while
- * of such calls. */
-void peer_free_ask(struct peer *p, int64_t now_ns);
+/* A request (wire/run.h), and which word of the page it is in. */
+struct peer_ask {
+	uint64_t word; /* 0: none yet */
+	uint32_t at;
+};
+/* The next request without an answer, in the order of words; ask is the one
+ * before. 1, or 0: there is none. */
+int peer_next_ask(const struct peer *p, struct peer_ask *ask);
+/* Answers a request, and wakes the thread that made it. Nothing happens if the
+ * word is another request's by now. */
+void peer_answer(struct peer *p, const struct peer_ask *ask,
+		 enum wire_ask_state answer);
+/* The same for a thread that has died: answered or not, the word is free. */
+void peer_free_ask(struct peer *p, const struct peer_ask *ask);
 
 /* Is nobody left? Asked only when there is reason to think so: it takes the
  * page away for a moment. 1: nobody, and all that is left to do is peer_count

@@ -5,29 +5,31 @@
  * every count is added to atomically.
  *
  * The ask: before a thread executes another program, hark must be there to
- * put the image into it. One asks at a time:
+ * put the image into it. A request is one 64-bit word of .asks, so that it is
+ * made, answered and taken back by one atomic step each, and a process that is
+ * stopped or killed between two of them holds nothing that others need:
  *
  *	inside				hark
- *	ask.lock 0 -> 1
- *	ask.tid = mine
- *	ask.state = ASKED, bell		seizes tid
- *	waits while ASKED		ask.state = COMING, ALONE or LATER, wake
- *	ask.lock -> 0, wake
+ *	a word 0 -> request, bell	seizes tid
+ *	waits while it is a request	request -> its answer, wake
+ *	answer -> 0
  *	execve
  *
  * After COMING hark is attached and meets the thread at the end of execve,
- * whether that succeeds or fails; after ALONE nobody is. After LATER another
- * thread of the process is on that way: it asks again in a millisecond, if it
- * lives on.
+ * whether that succeeds or fails; after ALONE nothing is attached. After LATER
+ * another thread of the process is on that way: it asks again in a millisecond
+ * if it lives on, then in two, in four and so on.
+ *
+ * A thread that finds no word free for a while replaces an answer that has not
+ * been read: by a process that is stopped or dead, most likely. A thread that
+ * finds its own answer replaced asks again, and is answered as before. So
+ * threads never wait for each other, only for hark.
  *
  * hark_lock holds hark's thread id while hark lives and listens. If that part
  * of it is 0 (hark has ended, or does not follow) or OWNER_DIED is set (hark
  * was killed: it is a robust futex), nobody answers, and threads go alone.
  * Nobody is woken when it changes: whoever waits for an answer looks at it
  * from time to time (say every 50 ms), and goes alone after some seconds.
- *
- * Who waits long (say 50 ms) for ask.lock rings the bell: if its holder was
- * killed, hark takes the lock out of its hands (state NONE, lock 0, wake).
  *
  * Pure layouts; released layouts only grow. */
 #ifndef WIRE_RUN_H
@@ -77,18 +79,25 @@ enum wire_ask_state {
 	WIRE_ASK_LATER,
 };
 
-struct wire_ask {
-	uint32_t lock;	/* futex: 0 free, 1 held, 2 held and waited for */
-	uint32_t state; /* futex: enum wire_ask_state */
-	uint32_t tid;	/* as the asker's own namespace numbers it */
-	uint32_t pid;
+/* A request or its answer; 0: the word is free. The low half has the state, and
+ * is the futex. Process ids have 22 bits (PID_MAX_LIMIT), as the thread's own
+ * namespace numbers them; the serial number tells two requests of one thread
+ * apart, and those of namesakes in other namespaces. */
+enum {
+	WIRE_ASKS = 32,
+	WIRE_ASK_SERIAL_AT = 3,
+	WIRE_ASK_TID_AT = 20,
+	WIRE_ASK_PID_AT = 42,
+	WIRE_ASK_ID_MASK = 0x3fffff,
 };
 
 struct wire_run {
 	uint32_t flags;
-	uint32_t hark_lock; /* robust futex: hark's tid, 0: nobody */
-	struct wire_ask ask;
+	uint32_t hark_lock;  /* robust futex: hark's tid, 0: nobody */
+	uint32_t ask_serial; /* of the last request: counts up */
+	uint32_t unused[3];
 	struct wire_stats stats;
+	uint64_t asks[WIRE_ASKS];
 };
 enum { WIRE_RUN_AT = 256 }; /* in the channel's first page */
 _Static_assert(WIRE_RUN_AT + sizeof(struct wire_run) <= 4096, "one page");
@@ -100,6 +109,44 @@ static inline int wire_hark_lives(const struct wire_run *run)
 	uint32_t word = __atomic_load_n(&run->hark_lock, __ATOMIC_ACQUIRE);
 
 	return (word & TID_MASK) != 0 && !(word & OWNER_DIED);
+}
+
+static inline uint64_t wire_ask_of(uint32_t pid, uint32_t tid, uint32_t serial)
+{
+	const uint32_t serials =
+	    (1u << (WIRE_ASK_TID_AT - WIRE_ASK_SERIAL_AT)) - 1;
+
+	return (uint64_t)(pid & WIRE_ASK_ID_MASK) << WIRE_ASK_PID_AT |
+	       (uint64_t)(tid & WIRE_ASK_ID_MASK) << WIRE_ASK_TID_AT |
+	       (uint64_t)(serial & serials) << WIRE_ASK_SERIAL_AT |
+	       WIRE_ASK_ASKED;
+}
+
+static inline enum wire_ask_state wire_ask_state(uint64_t ask)
+{
+	return (enum wire_ask_state)(ask & ((1u << WIRE_ASK_SERIAL_AT) - 1));
+}
+
+static inline uint32_t wire_ask_pid(uint64_t ask)
+{
+	return (uint32_t)(ask >> WIRE_ASK_PID_AT) & WIRE_ASK_ID_MASK;
+}
+
+static inline uint32_t wire_ask_tid(uint64_t ask)
+{
+	return (uint32_t)(ask >> WIRE_ASK_TID_AT) & WIRE_ASK_ID_MASK;
+}
+
+static inline uint64_t wire_ask_answer(uint64_t request,
+				       enum wire_ask_state answer)
+{
+	return (request & ~(uint64_t)((1u << WIRE_ASK_SERIAL_AT) - 1)) | answer;
+}
+
+/* Is this the request itself, or an answer to it? */
+static inline int wire_ask_same(uint64_t ask, uint64_t request)
+{
+	return wire_ask_answer(ask, WIRE_ASK_ASKED) == request;
 }
 
 /* What hark knows of the target's memory when a thread enters: mappings that

@@ -57,18 +57,18 @@ START_TEST(an_ask_is_believed_of_a_process_that_has_the_channel)
 	uint8_t *page = map_file(fd);
 	struct peer_place place = {getpid(), (uint64_t)(uintptr_t)page,
 				   (uint64_t)(uintptr_t)page + SIZE};
+	const struct peer_ask ask = {
+	    wire_ask_of((uint32_t)getpid(), (uint32_t)gettid(), 1), 0};
 	struct asker who;
 	struct hark_err err;
 	struct peer *p;
 
 	ck_assert_int_eq(0, peer_open(dup(fd), &place, 1, &p, &err));
-	peer_run(p)->ask.pid = (uint32_t)getpid();
-	peer_run(p)->ask.tid = (uint32_t)gettid();
-	ck_assert_int_eq(0, asker_find(p, &who));
+	ck_assert_int_eq(0, asker_find(p, &ask, &who));
 	ck_assert_int_eq(who.pid, getpid());
 	ck_assert_ptr_eq(page, mmap(page, SIZE, PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_FIXED, other, 0));
-	ck_assert_int_eq(-1, asker_find(p, &who));
+	ck_assert_int_eq(-1, asker_find(p, &ask, &who));
 	munmap(page, SIZE);
 	peer_close(p);
 	close(fd);
@@ -161,27 +161,78 @@ START_TEST(the_program_cannot_take_the_page_away)
 }
 END_TEST
 
-START_TEST(an_ask_is_taken_from_the_dead_but_not_in_haste)
+START_TEST(a_request_has_room_for_the_largest_process_ids)
+{
+	const uint32_t most = (1u << 22) - 1;
+	uint64_t ask = wire_ask_of(most, most - 1, ~0u);
+
+	ck_assert_uint_eq(most, wire_ask_pid(ask));
+	ck_assert_uint_eq(most - 1, wire_ask_tid(ask));
+	ck_assert_int_eq(WIRE_ASK_ASKED, wire_ask_state(ask));
+	ck_assert_int_eq(WIRE_ASK_LATER,
+			 wire_ask_state(wire_ask_answer(ask, WIRE_ASK_LATER)));
+	ck_assert(wire_ask_same(wire_ask_answer(ask, WIRE_ASK_LATER), ask));
+	ck_assert(!wire_ask_same(wire_ask_of(most, most - 1, 1), ask));
+	ck_assert(!wire_ask_same(0, ask));
+}
+END_TEST
+
+START_TEST(each_request_gets_its_own_answer)
+{
+	struct peer *p = open_peer(make_file(), 0);
+	uint64_t *asks = peer_run(p)->asks;
+	struct peer_ask first = {0}, second;
+
+	asks[3] = wire_ask_of(5, 5, 1);
+	asks[4] = wire_ask_answer(wire_ask_of(6, 6, 2), WIRE_ASK_COMING);
+	asks[WIRE_ASKS - 1] = wire_ask_of(7, 8, 3);
+	ck_assert_int_eq(1, peer_next_ask(p, &first));
+	second = first;
+	ck_assert_int_eq(1, peer_next_ask(p, &second));
+	ck_assert_uint_eq(8, wire_ask_tid(second.word));
+	ck_assert_uint_eq(WIRE_ASKS - 1, second.at);
+	peer_answer(p, &second, WIRE_ASK_ALONE);
+	ck_assert_int_eq(WIRE_ASK_ALONE, wire_ask_state(asks[WIRE_ASKS - 1]));
+	ck_assert_int_eq(WIRE_ASK_ASKED, wire_ask_state(asks[3]));
+	ck_assert_int_eq(0, peer_next_ask(p, &second));
+	peer_close(p);
+}
+END_TEST
+
+START_TEST(a_request_that_was_replaced_is_left_alone)
+{
+	struct peer *p = open_peer(make_file(), 0);
+	uint64_t *asks = peer_run(p)->asks;
+	struct peer_ask ask = {0};
+
+	asks[0] = wire_ask_of(5, 5, 1);
+	ck_assert_int_eq(1, peer_next_ask(p, &ask));
+	asks[0] = wire_ask_of(5, 5, 2);
+	peer_answer(p, &ask, WIRE_ASK_COMING);
+	ck_assert_int_eq(WIRE_ASK_ASKED, wire_ask_state(asks[0]));
+	peer_free_ask(p, &ask);
+	ck_assert_int_eq(WIRE_ASK_ASKED, wire_ask_state(asks[0]));
+	ask.word = asks[0];
+	peer_answer(p, &ask, WIRE_ASK_COMING);
+	peer_free_ask(p, &ask); /* it died before it read that */
+	ck_assert_uint_eq(0, asks[0]);
+	peer_close(p);
+}
+END_TEST
+
+START_TEST(requests_are_answered_when_a_peer_is_closed)
 {
 	int fd = make_file();
+	uint8_t *page = map_file(fd);
 	struct peer *p = open_peer(fd, 0);
-	struct wire_ask *ask = &peer_run(p)->ask;
-	int64_t t = 1000000000;
 
-	*ask = (struct wire_ask){.lock = 1, .tid = 5, .pid = 5};
-	peer_free_ask(p, t);
-	ck_assert_uint_eq(1, ask->lock);
-	peer_free_ask(p, t + 10000000);
-	ck_assert_uint_eq(1, ask->lock);
-	ask->tid = 6; /* somebody has asked meanwhile */
-	peer_free_ask(p, t + 30000000);
-	ck_assert_uint_eq(1, ask->lock);
-	peer_free_ask(p, t + 60000000);
-	ck_assert_uint_eq(0, ask->lock);
-	ask->lock = 2;
-	peer_free_ask(p, 0);
-	ck_assert_uint_eq(0, ask->lock);
+	for (unsigned i = 0; i < WIRE_ASKS; i++)
+		wire_run_of(page)->asks[i] = wire_ask_of(5, 5 + i, i);
 	peer_close(p);
+	for (unsigned i = 0; i < WIRE_ASKS; i++)
+		ck_assert_int_eq(WIRE_ASK_ALONE,
+				 wire_ask_state(wire_run_of(page)->asks[i]));
+	munmap(page, SIZE);
 }
 END_TEST
 
@@ -279,7 +330,10 @@ Suite *outside_peer_suite(void)
 	tcase_add_test(t, killed_hark_leaves_owner_died_in_every_word);
 	tcase_add_test(t, a_peer_is_deserted_when_the_last_mapping_goes);
 	tcase_add_test(t, the_program_cannot_take_the_page_away);
-	tcase_add_test(t, an_ask_is_taken_from_the_dead_but_not_in_haste);
+	tcase_add_test(t, a_request_has_room_for_the_largest_process_ids);
+	tcase_add_test(t, each_request_gets_its_own_answer);
+	tcase_add_test(t, a_request_that_was_replaced_is_left_alone);
+	tcase_add_test(t, requests_are_answered_when_a_peer_is_closed);
 	tcase_add_test(t, every_bell_is_heard);
 	tcase_add_test(t, more_bells_than_the_kernel_waits_for_are_heard);
 	tcase_add_test(t, a_bell_that_is_gone_is_a_false_ring);
