@@ -38,9 +38,11 @@ struct native_entered {
 	uint16_t before, start, after;
 	uint16_t zero;
 };
-enum { NATIVE_ENTERED = 7 };
+enum { NATIVE_ENTERED = 7, NATIVE_RECENT = 4 };
 
 /* In the thread's area, or a spare one in home: zeroed is nothing. */
+enum { NATIVE_STEP_PLAIN, NATIVE_STEP_PUSHES, NATIVE_STEP_CALLS };
+
 struct native_thread {
 	uint64_t fs;	   /* of a spare one: whose it is; 0: nobody's */
 	uint32_t deferred; /* number of a signal that waits; or 0 */
@@ -57,6 +59,10 @@ struct native_thread {
 	uint64_t kept;	/* in clauses of a tick: profile.c */
 	uint32_t timer; /* its number plus 1; 0: none */
 	uint32_t ticks; /* of it */
+	/* progress.c: instructions to go, .info waits and .back comes back; of
+	 * what kind the next one is; states that signals found it in. */
+	uint8_t steps, next, next_recent;
+	uint64_t recent[NATIVE_RECENT];
 	/* A child of vfork's that has set a mask of its own, and .blocked of
 	 * that. */
 	uint32_t guest, guest_blocked;
@@ -259,6 +265,20 @@ void native_returned(const struct sig_frame *frame);
 struct trampoline;
 /* The trampoline that an address is in, and where; NULL: none. */
 const struct trampoline *native_code_at(uint64_t pc, unsigned *offset);
+
+/* -- progress.c -- */
+
+/* The program's handler of a signal is about to be called, and the frame has
+ * the program's state, to go on with the mask `back`: must the thread get on
+ * first? Then the frame is made for that, and the signal comes later. */
+bool native_steps_first(struct native_thread *t, struct sig_frame *frame,
+			uint64_t back);
+/* A step of such a thread (.steps is not 0); is_between: it is not at the start
+ * of an instruction of the program's own. */
+void native_stepped(struct native_thread *t, struct sig_frame *frame,
+		    bool is_between);
+/* It goes no further in this way. */
+void native_end_steps(struct native_thread *t, struct sig_frame *frame);
 
 /* -- overflow.c -- */
 

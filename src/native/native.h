@@ -104,6 +104,10 @@ uint64_t native_siginfo_offset(int sig);
  */
 uint64_t native_timer_of(const struct collect_area *area, uint64_t *offset);
 
+/* Does a signal wait until a thread has executed some instructions, in the
+ * program, by the trap flag? */
+bool native_is_stepping(const struct collect_area *area);
+
 /* Memory of the program's that may not be there. */
 bool native_read(const void *from, void *out, uint32_t len);
 

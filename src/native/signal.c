@@ -581,6 +581,10 @@ static struct native_go deliver(struct caught *c)
 		c->frame->uc.mask = c->back;
 		return done;
 	}
+	if (!ours && !c->is_sync &&
+	    native_home()->program[c->sig].handler > SIG_IS_IGNORED &&
+	    native_steps_first(t, c->frame, c->back))
+		return done;
 	a = use_action(c->sig, &is_guest);
 	if (a.handler == SIG_IS_DEFAULT ||
 	    (a.handler == SIG_IS_IGNORED && c->is_sync))
@@ -603,14 +607,12 @@ static struct native_go caught_in_c(const struct caught *c)
 	return done;
 }
 
-/* The program steps: it is told of whole instructions of its own. */
-static bool is_half_step(const struct caught *c)
+/* Is the thread within an instruction of the program's own? */
+static bool is_between(const struct caught *c)
 {
 	const struct trampoline *t;
 	unsigned offset;
 
-	if (!c->is_sync || !sig_is_step(&c->frame->info))
-		return false;
 	if (is_leaving(c->pc) ||
 	    (c->pc >= (uint64_t)native_asm && c->pc < (uint64_t)native_asm_end))
 		return true;
@@ -622,6 +624,28 @@ static bool is_half_step(const struct caught *c)
 			return false;
 	return offset !=
 	       (unsigned)t->moved_at[t->n - 1] + t->moved[t->n - 1].len;
+}
+
+/* The program steps: it is told of whole instructions of its own. */
+static bool is_half_step(const struct caught *c)
+{
+	return c->is_sync && sig_is_step(&c->frame->info) && is_between(c);
+}
+
+/* Steps of hark's own: progress.c. Whatever else comes ends them. */
+static bool is_own_step(struct caught *c)
+{
+	struct native_thread *t = native_find();
+
+	if (!t || t->steps == 0 || native_is_tick(&c->frame->info))
+		return false;
+	if (c->is_sync && sig_is_step(&c->frame->info)) {
+		native_stepped(t, c->frame, is_between(c));
+		return true;
+	}
+	native_end_steps(t, c->frame);
+	c->back = c->frame->uc.mask & ~native_home()->ours;
+	return false;
 }
 
 struct native_go native_caught(struct sig_frame *frame)
@@ -637,7 +661,7 @@ struct native_go native_caught(struct sig_frame *frame)
 		    !(c.sig == SIG_TRAP && frame->info.code == CODE_PERF);
 	if (is_our_trap(&c) || is_bad_read(&c) || native_ends_sample(frame) ||
 	    is_refused(&c) || native_overflows(frame) || native_keeps(frame) ||
-	    is_half_step(&c))
+	    is_own_step(&c) || is_half_step(&c))
 		return done;
 	bring_back_trap(&c);
 	if (native_is_tick(&frame->info)) {

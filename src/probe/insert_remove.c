@@ -14,6 +14,7 @@
 #include "probe/insert_priv.h"
 
 #include "inside/sigframe.h"
+#include "native/native.h"
 #include "outside/proc.h"
 #include "outside/tracee.h"
 
@@ -188,6 +189,18 @@ static int bring_back(const struct insert_left *l, const struct door *d,
 	return 1;
 }
 
+/* Does hark step through it (native/progress.c)? Not for long. */
+static bool is_stepping(const struct insert_left *l, const struct door *d,
+			int k, struct hark_err *err)
+{
+	enum { TRAP_FLAG = 0x100 };
+	struct collect_area a;
+
+	return d->threads[k].seen.eflags & TRAP_FLAG &&
+	       insert_read_table(l, d, err) == 0 &&
+	       insert_find_area(l, d, k, &a) != 0 && native_is_stepping(&a);
+}
+
 /* 1: all are; 0: somebody has to go on. The borrowed thread gets its registers
  * when it goes back. */
 static int bring_all_back(const struct insert_left *l, struct door *d,
@@ -199,7 +212,7 @@ static int bring_all_back(const struct insert_left *l, struct door *d,
 		struct door_thread *t = &d->threads[k];
 		uint64_t was = t->seen.rip;
 
-		if (!bring_back(l, d, t))
+		if (is_stepping(l, d, k, err) || !bring_back(l, d, t))
 			all = 0;
 		if (t->seen.rip != was && k != d->worker &&
 		    tracee_set_regs(t->tid, &t->seen, err) < 0)

@@ -389,7 +389,7 @@ struct collect_area {
 	uint32_t next_token;
 	uint32_t zero;
 	uint8_t collector[512]; /* its own state */
-	uint64_t native[136];	/* of src/native; 0 for a new thread */
+	uint64_t native[144];	/* of src/native; 0 for a new thread */
 };
 
 /* -- What is public of home; the rest is src/native's -- */
