@@ -59,9 +59,10 @@ struct native_thread {
 	uint64_t kept;	/* in clauses of a tick: profile.c */
 	uint32_t timer; /* its number plus 1; 0: none */
 	uint32_t ticks; /* of it */
-	/* progress.c: instructions to go, .info waits and .back comes back; of
-	 * what kind the next one is; states that signals found it in. */
-	uint8_t steps, next, next_recent;
+	/* progress.c: instructions to go, while .info waits and .back is to
+	 * come back; those have been; of what kind the next one is; states that
+	 * signals found the thread in. */
+	uint8_t steps, stepped, next, next_recent;
 	uint64_t recent[NATIVE_RECENT];
 	/* A child of vfork's that has set a mask of its own, and .blocked of
 	 * that. */

@@ -18,7 +18,9 @@
  *     system call has stored, nor in a signal frame.
  * G2  Whatever else is caught ends the steps first.
  * G3  A system call is the last step: it may have stopped the clock that the
- *     signal is from, or changed what is to become of it. */
+ *     signal is from, or changed what is to become of it.
+ * G4  After steps the next signal is delivered, whatever they came to: where
+ *     the thread is at a call that it must not make, to nothing. */
 #include "inside/sys.h"
 #include "native/home.h"
 #include "native/numbers.h"
@@ -151,8 +153,13 @@ bool native_steps_first(struct native_thread *t, struct sig_frame *frame,
 {
 	uint64_t *g = gregs(frame);
 
-	if (!t || t->fs != 0 || native_is_guest() || !was_here(t, g) ||
-	    !may_wait(&frame->info))
+	if (!t || t->fs != 0 || native_is_guest())
+		return false;
+	if (t->stepped) { /* G4 */
+		t->stepped = 0;
+		return false;
+	}
+	if (!was_here(t, g) || !may_wait(&frame->info))
 		return false;
 	if (g[GREG_EFL] & TRAP_FLAG || back & SIG_BIT(SIG_TRAP) || t->counted ||
 	    !look_ahead(t, g))
@@ -171,6 +178,7 @@ void native_end_steps(struct native_thread *t, struct sig_frame *frame)
 	gregs(frame)[GREG_EFL] &= ~(uint64_t)TRAP_FLAG;
 	frame->uc.mask = t->back;
 	t->steps = 0;
+	t->stepped = 1;
 	native_send(&t->info);
 }
 
@@ -179,6 +187,7 @@ static void wait_for_hit(struct native_thread *t, struct sig_frame *frame)
 {
 	gregs(frame)[GREG_EFL] &= ~(uint64_t)TRAP_FLAG;
 	t->steps = 0;
+	t->stepped = 1;
 	t->deferred = (uint32_t)t->info.signo;
 	t->masked = 1;
 	native_count(t);

@@ -106,6 +106,31 @@ static int send_in_time(void)
 	return 1;
 }
 
+static int ends[2];
+
+static void on_fifth(int sig)
+{
+	static int n;
+
+	(void)sig;
+	if (++n == 5 && write(ends[1], "x", 1) != 1)
+		_exit(1);
+}
+
+/* Each signal finds the thread in the same state, before a call that waits and
+ * will be made again. */
+static int read_on(void)
+{
+	struct sigaction act = {.sa_handler = on_fifth, .sa_flags = SA_RESTART};
+	char byte = 0;
+
+	if (pipe(ends) < 0)
+		return 0;
+	sigaction(SIGALRM, &act, NULL);
+	arm(20000);
+	return read(ends[0], &byte, 1) == 1 && byte == 'x';
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long x = 1;
@@ -122,6 +147,6 @@ int main(int argc, char **argv)
 	x = disarm_in_time(x);
 	printf("%lx, handlers ran %s, %s\n", argc > 1 ? 0 : x,
 	       in_handler == ticks * CALLS ? "whole" : "in part",
-	       send_in_time() ? "in time" : "late");
+	       send_in_time() && read_on() ? "in time" : "late");
 	return 0;
 }
