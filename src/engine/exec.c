@@ -84,12 +84,6 @@ static uint64_t *make_request(struct wire_run *run, uint64_t request)
 	return at;
 }
 
-static void free_word(uint64_t *at, uint64_t is)
-{
-	__atomic_compare_exchange_n(at, &is, 0, 0, __ATOMIC_ACQ_REL,
-				    __ATOMIC_RELAXED);
-}
-
 /* What hark says; ALONE if it is dead, LATER if another thread has taken the
  * word before the answer was read. */
 static uint32_t ask_once(struct vcpu *v, struct wire_run *run)
@@ -105,16 +99,16 @@ static uint32_t ask_once(struct vcpu *v, struct wire_run *run)
 	__atomic_fetch_add(&v->engine->channel->doorbell, 1, __ATOMIC_RELEASE);
 	wake_word(&v->engine->channel->doorbell);
 	while ((is = __atomic_load_n(at, __ATOMIC_ACQUIRE)) == request) {
-		if (!hark_lives(run)) {
-			free_word(at, request);
+		if (!hark_lives(run))
 			return WIRE_ASK_ALONE;
-		}
 		wait_word((uint32_t *)at, (uint32_t)request, SLICE_NS);
 	}
 	if (!wire_ask_same(is, request))
 		return WIRE_ASK_LATER;
-	free_word(at, is);
-	return wire_ask_state(is);
+	request = is;
+	__atomic_compare_exchange_n(at, &is, 0, 0, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+	return wire_ask_state(request);
 }
 
 /* 1: hark is attached to this thread. Where another thread is on its way into

@@ -1,11 +1,9 @@
-/* tests/guests/sig_rate.c - a timer that is faster than its handler, once that
- * is probed: natively the handler takes a microsecond of each ten, and with a
- * probe in each function that it calls more than the ten, so that the next
- * signal is there when it returns. The program gets on all the same, disarms
- * the timer, and says what it has computed. With an argument it does so until
- * SIGTERM. */
-#include "guest.h"
-
+/* tests/end-to-end/probe_rate.c - a timer that is faster than its handler, once
+ * that is probed: natively the handler takes a microsecond of each ten, and
+ * with a probe in each function that it calls more than the ten, so that the
+ * next signal is there when it returns. The program gets on all the same,
+ * disarms the timer, and says what it has computed. With an argument it does so
+ * until SIGTERM. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
