@@ -152,13 +152,21 @@ static void sync_code(const struct rewrite *w)
 
 /* Where it would fault (a key forbids it, or the call has failed half-way) the
  * kernel writes, or refuses to. */
-static void write_carefully(uint64_t at, const uint8_t *bytes, uint64_t len)
+static bool write_carefully(uint64_t at, const uint8_t *bytes, uint64_t len)
 {
 	enum { NR_PROCESS_VM_WRITEV = 311 };
 	const uint64_t from[2] = {(uint64_t)bytes, len}, to[2] = {at, len};
 
-	sys_call(NR_PROCESS_VM_WRITEV, pid_now(), (uint64_t)from, 1,
-		 (uint64_t)to, 1, 0);
+	return sys_call(NR_PROCESS_VM_WRITEV, pid_now(), (uint64_t)from, 1,
+			(uint64_t)to, 1, 0) == (int64_t)len;
+}
+
+static bool is_writable(uint64_t at)
+{
+	uint8_t byte;
+
+	return native_read((const void *)at, &byte, 1) &&
+	       write_carefully(at, &byte, 1);
 }
 
 static void write_bytes(const struct rewrite *w, uint64_t at,
@@ -185,6 +193,21 @@ static void write_bytes(const struct rewrite *w, uint64_t at,
 		sys_call3(SYS_NR_MPROTECT, first, end - first, code);
 	if (!is_theirs && first < w->to && end > w->from)
 		protect(w, w->gpr[X86_RDX]);
+}
+
+/* A call that fails has opened all before what it failed at, or nothing: what
+ * it has not opened stays as it is. */
+static void limit_to_opened(struct rewrite *w, const struct collect_change *all,
+			    uint64_t n)
+{
+	uint64_t end, k = changes_near(all, n, w->from, w->to, &end);
+
+	for (; k < end; k++)
+		if (all[k].at >= w->from && all[k].at < w->to &&
+		    !is_writable(all[k].at)) {
+			w->to = all[k].at & -(uint64_t)PAGE;
+			return;
+		}
 }
 
 /* -- Giving up -- */
@@ -345,7 +368,10 @@ uint64_t native_protect(const struct probe_frame *frame, int64_t *answer)
 	pid = native_lock();
 	*answer = protect(&w, g[X86_RDX]);
 	w.is_open = *answer == 0 && g[X86_RAX] == NR_MPROTECT;
-	give_up(&w, all, n);
+	if (*answer != 0)
+		limit_to_opened(&w, all, n);
+	if (w.from < w.to)
+		give_up(&w, all, n);
 	native_unlock(pid);
 	return 1;
 }

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 24
+plan 29
 
 build rewrite
 build rewrite -DOPEN -Wl,--no-warn-rwx-segments && mv rewrite rewrite-open
@@ -29,7 +29,7 @@ ALL=$(for f in $FUNCTIONS; do instructions $f; done)
 ALL="${ALL%,} { @[probefunc, probename] = count(); }"
 LINE='the probes of [0-9]+ places? were taken out: the program has made its code there writable'
 
-for mode in once toggle threads libc; do
+for mode in once toggle refused threads libc; do
 	is "$mode: without probes" "$(./rewrite $mode)" ok
 	probe "$ENDS" ./rewrite $mode
 	unharmed "$mode: with probes of entries and returns"
@@ -48,6 +48,11 @@ probe "$ENDS" ./rewrite once
 is "until then each call is counted; of other pages all are" \
 	"$(awk '$2 == "entry" { print $1, $3 }' shown | sort | xargs)" \
 	"across 100 beyond 100 distant 200 middle 100 steady 100 trapped 100 whole 100"
+
+probe "$ENDS" ./rewrite refused
+is "where a call has failed nothing is given up" \
+	"$(awk '$2 == "entry" { print $1, $3 }' shown | sort | xargs)" \
+	"across 200 beyond 200 distant 200 middle 200 steady 200 trapped 200 whole 200"
 
 # -- A process that runs, and goes on without hark --
 

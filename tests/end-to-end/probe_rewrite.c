@@ -268,6 +268,24 @@ static void run_libc(void)
 	call_all(before);
 }
 
+/* -- Calls that fail -- */
+
+/* The first one at once, for want of memory where it begins; the second one at
+ * the first gap, when it has opened all before. */
+static void run_refused(void)
+{
+	const int prot = PROT_READ | PROT_WRITE | PROT_EXEC;
+	uint8_t *nowhere = (uint8_t *)0x10000, *end = page_of(DISTANT) + PAGE;
+	const uint8_t another = 9;
+
+	call_all(before);
+	MUST(mprotect(nowhere, (size_t)(end - nowhere), prot) < 0);
+	call_all(before);
+	MUST(mprotect(page_of(WHOLE), (size_t)1 << 40, prot) < 0);
+	memcpy((uint8_t *)(uintptr_t)call[MIDDLE] + 2, &another, 1);
+	SAME(call[MIDDLE](0), another);
+}
+
 /* -- Again and again -- */
 
 static void run_toggle(void)
@@ -315,6 +333,8 @@ int main(int argc, char **argv)
 		run_mapped();
 	else if (strcmp(argv[1], "libc") == 0)
 		run_libc();
+	else if (strcmp(argv[1], "refused") == 0)
+		run_refused();
 	else if (strcmp(argv[1], "toggle") == 0)
 		run_toggle();
 	else
