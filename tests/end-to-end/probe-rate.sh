@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 plan 10
 
-gcc -O1 -g -std=gnu17 "$SRC/probe_rate.c" -o a.out || exit 1
+gcc -O1 -g -std=gnu17 "$ROOT/tests/end-to-end/probe_rate.c" -o a.out || exit 1
 native=$(./a.out)
 like "natively" "$native" '^[0-9a-f]+, handlers ran whole, in time$'
 
