@@ -40,9 +40,10 @@ struct native_entered {
 };
 enum { NATIVE_ENTERED = 7, NATIVE_RECENT = 4 };
 
-/* In the thread's area, or a spare one in home: zeroed is nothing. */
+/* .next of a thread: pushf and system calls store flags. */
 enum { NATIVE_STEP_PLAIN, NATIVE_STEP_PUSHES, NATIVE_STEP_CALLS };
 
+/* In the thread's area, or a spare one in home: zeroed is nothing. */
 struct native_thread {
 	uint64_t fs;	   /* of a spare one: whose it is; 0: nobody's */
 	uint32_t deferred; /* number of a signal that waits; or 0 */

@@ -94,7 +94,7 @@ static bool look_ahead(struct native_thread *t, const uint64_t *g)
 		t->next = NATIVE_STEP_CALLS;
 	if (t->next == NATIVE_STEP_CALLS)
 		return is_brief(g[GREG_RAX]);
-	/* sysenter, int N, int3, iret */
+	/* sysenter, int N, iret */
 	return !(at[0] == 0x0f && at[1] == 0x34) && at[0] != 0xcd &&
 	       at[0] != 0xcf;
 }
@@ -193,7 +193,14 @@ static void wait_for_hit(struct native_thread *t, struct sig_frame *frame)
 	native_count(t);
 }
 
-/* N4: from the start of a hit to where it returns to. */
+/* From the start of a function to where it returns to. */
+static void skip_call(uint64_t *g)
+{
+	g[GREG_RIP] = *(const uint64_t *)g[GREG_RSP];
+	g[GREG_RSP] += 8;
+}
+
+/* N4: a hit that has happened. */
 static bool pass_hit(struct native_thread *t, uint64_t *g)
 {
 	struct collect_area *area = area_of(t);
@@ -201,12 +208,11 @@ static bool pass_hit(struct native_thread *t, uint64_t *g)
 	if (area->n_tokens == 0 ||
 	    !native_fired(area, (const struct probe_frame *)g[GREG_RDI]))
 		return false;
-	g[GREG_RIP] = *(const uint64_t *)g[GREG_RSP];
-	g[GREG_RSP] += 8;
+	skip_call(g);
 	return true;
 }
 
-/* From the start of a hook, which would let the call be made. */
+/* A hook that would let the call be made. */
 static bool pass_hook(uint64_t *g)
 {
 	const struct probe_frame *frame = (const void *)g[GREG_RDI];
@@ -214,8 +220,7 @@ static bool pass_hook(uint64_t *g)
 	if (!is_brief(frame->gpr[X86_RAX]))
 		return false;
 	g[GREG_RAX] = 0;
-	g[GREG_RIP] = *(const uint64_t *)g[GREG_RSP];
-	g[GREG_RSP] += 8;
+	skip_call(g);
 	return true;
 }
 

@@ -626,7 +626,8 @@ static bool is_between(const struct caught *c)
 	       (unsigned)t->moved_at[t->n - 1] + t->moved[t->n - 1].len;
 }
 
-/* The program steps: it is told of whole instructions of its own. */
+/* The program single-steps itself: it must see one trap for each of its own
+ * instructions, none for hark's. */
 static bool is_half_step(const struct caught *c)
 {
 	return c->is_sync && sig_is_step(&c->frame->info) && is_between(c);

@@ -15,11 +15,11 @@
  * For that reason others may have gone beyond the moment, too: their turn began
  * before it, so they stand at its end. What such a lane touched last, behind
  * the moment, says nothing of it. Then the selected thread's own view is what
- * there is; nobody else's is believed, which may be older.
+ * there is; the view of no other thread is used, for it may be older.
  *
- * What the selected thread has touched since its last branch, with no time told
- * since, it touched nanoseconds ago: its own view is right, whatever another
- * one has stored within the same span. */
+ * What the selected thread has accessed since its last branch, without a time
+ * stamp in its log since then, it accessed nanoseconds ago: the value that it
+ * saw is right, whatever another thread has stored within the same span. */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
