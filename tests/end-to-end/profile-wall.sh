@@ -114,19 +114,28 @@ static void *serve(void *name)
 	}
 	return NULL;
 }
+static void work_long(void)
+{
+	for (int i = 0; i < 20; i++)
+		in_work();
+}
+/* Writes the numbers of both processes, seen from outside, to "born". */
 static int birth(int can_exec)
 {
-	int status;
+	FILE *born = fopen("born", "w");
+	int child, status;
 
-	if (unshare(CLONE_NEWPID) < 0)
+	if (!born || unshare(CLONE_NEWPID) < 0)
 		return 2;
-	if (fork() == 0) {
-		for (int i = 0; i < 20; i++)
-			in_work();
+	child = fork();
+	work_long();
+	if (child == 0) {
 		if (can_exec)
 			execl("/bin/true", "true", NULL);
 		_exit(getpid() == 1 ? 0 : 3);
 	}
+	fprintf(born, "%d %d crew\n%d %d crew\n", getpid(), getpid(), child, child);
+	fclose(born);
 	wait(&status);
 	return status != 0;
 }
@@ -171,8 +180,8 @@ if [ "$(id -u)" = 0 ] && unshare -p -f true 2>/dev/null; then
 		"$(cat want)"
 	EXTRA=(-f)
 	profile ./crew fork
-	like "a container that it makes: the child has its name, and a number" \
-		"$status:$(numbers p.hark)" '^0:[0-9]{2,} [0-9]{2,} crew$'
+	is "a container that it makes: the child has its name, and its number" \
+		"$status:$(numbers p.hark)" "0:$(sort -n born)"
 	profile ./crew exec
 	like "what is executed there is not sampled: that is said" \
 		"$status:$err" '^0:hark: 1 program was executed without being sampled'
