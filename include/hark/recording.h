@@ -21,11 +21,23 @@
  * look for something return 1 if it was found and 0 if there is none. Outputs
  * come last and are left alone on failure. Strings and structs behind pointers
  * live as long as what they were asked of. One thread at a time may use a
- * recording and its timelines. Nothing of the recorded program is ever
- * executed outside of the replay, which makes no system calls. Timelines take
- * SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP, and pass on what is not theirs
- * to the handlers that were there before; threads that use one get an alternate
- * signal stack.
+ * recording and its timelines; it need not always be the same.
+ *
+ * What the library promises to the program that uses it:
+ *
+ * - Nothing of a recording is executed in the program's own process. Each
+ *   timeline is replayed in a child process, which has the recording open, no
+ *   other file, no network, and only such system calls as computing needs
+ *   (seccomp). What it answers is checked. If it dies, or takes more memory than
+ *   three quarters of the machine's (or HARK_MAX_MEMORY), the
+ *   timeline's functions fail from then on; the program goes on.
+ * - The program's signal handlers, masks, alternate stacks and threads are left
+ *   alone. The child takes no signals of the terminal or of other processes.
+ * - The child is made by fork(), and so are some more while an index is made. A
+ *   program that waits for any child sees those numbers, and SIGCHLD. They end
+ *   when the timeline is closed, and when the program ends.
+ * - After a fork() of the program, the copy may close its timelines, which does
+ *   not harm the original's, and may do nothing else with them.
  *
  * Everything of a recording is untrusted: a file that was tampered with yields
  * errors or wrong answers, never harm. */

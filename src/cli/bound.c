@@ -5,8 +5,10 @@
 #include "present/say.h"
 #include "record/bounds.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@ static struct {
 	uint64_t memory, time_ns;
 	int statm; /* of this process */
 	void (*clean_up)(void);
+	sem_t is_watched; /* posted by the thread when it runs */
 } bound = {.statm = -1};
 
 static uint64_t cpu_ns(void)
@@ -64,6 +67,7 @@ static void *watch(void *unused)
 	unsigned idle = 0;
 
 	(void)unused;
+	sem_post(&bound.is_watched);
 	for (;;) {
 		uint64_t now;
 
@@ -83,16 +87,29 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* Signals are for the threads that were there before. */
+static void await_watch(void)
+{
+	while (sem_wait(&bound.is_watched) < 0 && errno == EINTR)
+		;
+}
+
+/* Signals are for the threads that were there before.
+ *
+ * The process forks soon afterwards, to replay. A thread that is being started
+ * may hold a lock of a sanitizer's allocator, which the child would then wait
+ * for without end. The thread that watches allocates nothing. */
 static void start_watch(void)
 {
 	sigset_t all, old;
 	pthread_t thread;
 
+	sem_init(&bound.is_watched, 0, 0);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&thread, NULL, watch, NULL) == 0)
+	if (pthread_create(&thread, NULL, watch, NULL) == 0) {
 		pthread_detach(thread);
+		await_watch();
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -125,13 +126,27 @@ static uint64_t align(uint64_t v)
 	return (v + 63) & ~63ull;
 }
 
+/* How far from hark itself: 16 GiB from the last one, and some pages that no
+ * recording can know. */
+static uint64_t choose_distance(void)
+{
+	static unsigned made;
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
+		random = 0;
+	if (made == 0)
+		made = random >> 24;
+	return (1ull << 34) * (1 + made++ % 256) +
+	       ((uint64_t)(random & 0xfffff) << 12);
+}
+
 /* Each somewhere else: whatever belongs to one must lie near together. Below
  * hark itself; a program that lies at the bottom of memory has nothing there.
  */
 static struct engine *make_engine(void)
 {
-	static unsigned made;
-	const uint64_t away = (1ull << 34) * (1 + made++ % 256);
+	const uint64_t away = choose_distance();
 	uint64_t here = (uint64_t)(uintptr_t)&make_engine & ~4095ull;
 	uint64_t hint = here > 1ull << 44 ? here - away : here + away;
 	uint64_t memory_at = align(sizeof(struct engine));

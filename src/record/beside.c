@@ -48,19 +48,20 @@ int beside_id(const char *path, uint64_t *out)
 	return rc;
 }
 
-int beside_load(const char *path, const char *suffix, size_t most,
-		uint8_t **out, size_t *len)
+int beside_open(const char *path, const char *suffix)
 {
 	char name[NAME_MAX_LEN];
-	struct stat st;
-	uint8_t *bytes;
-	int fd;
 
 	if (name_of(path, suffix, name) < 0)
 		return -1;
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -1;
+	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+int beside_read(int fd, size_t most, uint8_t **out, size_t *len)
+{
+	struct stat st;
+	uint8_t *bytes;
+
 	bytes = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 			(uint64_t)st.st_size <= most
 		    ? malloc((size_t)st.st_size + 1)
@@ -69,13 +70,24 @@ int beside_load(const char *path, const char *suffix, size_t most,
 		free(bytes);
 		bytes = NULL;
 	}
-	close(fd);
 	if (bytes == NULL)
 		return -1;
 	bytes[st.st_size] = '\0';
 	*out = bytes;
 	*len = (size_t)st.st_size;
 	return 0;
+}
+
+int beside_load(const char *path, const char *suffix, size_t most,
+		uint8_t **out, size_t *len)
+{
+	int fd = beside_open(path, suffix), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = beside_read(fd, most, out, len);
+	close(fd);
+	return rc;
 }
 
 static int write_all(int fd, const uint8_t *from, size_t len)

@@ -17,6 +17,10 @@ int beside_id(const char *path, uint64_t *out);
  * to free. -1: it is not there, or is larger. */
 int beside_load(const char *path, const char *suffix, size_t most,
 		uint8_t **out, size_t *len);
+/* The same in two steps, for a process that can open nothing any more: a
+ * descriptor that is the caller's to close; all that it holds. */
+int beside_open(const char *path, const char *suffix);
+int beside_read(int fd, size_t most, uint8_t **out, size_t *len);
 /* It takes the place of the old one only when it is whole. -1: errno. */
 int beside_store(const char *path, const char *suffix, const void *bytes,
 		 size_t len);

@@ -325,6 +325,11 @@ static int check_kind(const struct recording *r, struct hark_err *err)
 	return 0;
 }
 
+int recording_fd(const struct recording *r)
+{
+	return r->fd;
+}
+
 void recording_close(struct recording *r)
 {
 	if (r == NULL)

@@ -22,6 +22,8 @@ struct recording; /* opaque */
 int recording_open(const char *path, struct recording **out,
 		   struct hark_err *err);
 void recording_close(struct recording *r);
+/* Its file: what else reads of it needs no other. */
+int recording_fd(const struct recording *r);
 
 /* The same of a file that is damaged: what stands before the damage. */
 int recording_open_damaged(const char *path, struct recording **out,

@@ -6,9 +6,22 @@
 #ifndef RECORD_SANDBOX_H
 #define RECORD_SANDBOX_H
 
-/* For this process, for good: no new privileges, no core file, no new files,
- * bounded memory; every other system call kills it (SIGSYS). Where the kernel
- * has no seccomp the limits still hold. Never fails. */
-void sandbox_enter(void);
+/* Replaying one thread takes a shadow and a map of 4 GiB of address space each,
+ * and the code of a process 1 GiB at most. */
+enum { SANDBOX_GIGABYTES = 16 };
+
+/* For this process, for good: no new privileges, no core file, no new files, so
+ * much more address space, a day of CPU time; nothing can be opened (EACCES),
+ * and every other system call kills it (SIGSYS). Where the kernel has no
+ * seccomp the limits still hold. Never fails. */
+void sandbox_enter(unsigned gigabytes);
+
+/* Before that: closes all files but these n, in ascending order; -1 among them
+ * is none. */
+void sandbox_close_files(const int *keep, unsigned n);
+
+/* And it takes no signal but those of its own faults, whatever handlers the
+ * program has that it was forked from. */
+void sandbox_deafen(void);
 
 #endif

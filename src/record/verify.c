@@ -20,7 +20,7 @@ static int begin(void *ctx, struct hark_err *err)
 
 	if (player_new(v->r, 1, &v->player, err) < 0)
 		return -1;
-	sandbox_enter();
+	sandbox_enter(SANDBOX_GIGABYTES);
 	return 0;
 }
 

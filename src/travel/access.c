@@ -32,7 +32,7 @@ static void look_at_own(struct walker *w, uint32_t size,
 
 /* With all threads; the lane's scout is elsewhere then. The timeline stays
  * where it is. */
-static int look_at_all(struct hark_timeline *t, const struct lane *l,
+static int look_at_all(struct timeline *t, const struct lane *l,
 		       const struct walker_place *at, uint32_t size,
 		       struct hark_access *out, struct hark_err *err)
 {
@@ -52,9 +52,8 @@ static int look_at_all(struct hark_timeline *t, const struct lane *l,
 	return err->code == HARK_OK ? 0 : -1;
 }
 
-int travel_access(struct hark_timeline *t, struct lane *l,
-		  const struct hit *hit, struct hark_access *out,
-		  struct hark_err *err)
+int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
+		  struct hark_access *out, struct hark_err *err)
 {
 	struct walker *w = travel_scout(t, l, err);
 	struct walker_place at;

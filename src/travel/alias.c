@@ -43,8 +43,8 @@ static unsigned unresolved(const struct known *k, struct stop *out)
 }
 
 /* Has the log told of the place after the hit, up to where `at` is? */
-static int is_told(struct hark_timeline *t, const struct hit *hit,
-		   struct walker *at, uint32_t index, struct hark_err *err)
+static int is_told(struct timeline *t, const struct hit *hit, struct walker *at,
+		   uint32_t index, struct hark_err *err)
 {
 	struct recording *r = t->rec->r;
 	unsigned now = walker_segment(at);
@@ -72,7 +72,7 @@ static int is_told(struct hark_timeline *t, const struct hit *hit,
 }
 
 /* Was something else there, when the hit was? */
-static int was_other(struct hark_timeline *t, const struct lane *l,
+static int was_other(struct timeline *t, const struct lane *l,
 		     const struct hit *hit, uint64_t address)
 {
 	const struct fresh_event *e = travel_fresh_of(t, address);
@@ -82,7 +82,7 @@ static int was_other(struct hark_timeline *t, const struct lane *l,
 }
 
 /* All that is left: it need not be looked for any further. */
-static int were_others(struct hark_timeline *t, const struct lane *l,
+static int were_others(struct timeline *t, const struct lane *l,
 		       const struct hit *hit, const struct known *k)
 {
 	for (unsigned i = 0; i < k->len; i++)
@@ -92,7 +92,7 @@ static int were_others(struct hark_timeline *t, const struct lane *l,
 	return 1;
 }
 
-static int take(struct hark_timeline *t, struct lane *l, struct walker *at,
+static int take(struct timeline *t, struct lane *l, struct walker *at,
 		const struct hit *hit, struct known *k, struct hark_err *err)
 {
 	struct walker *w = travel_scout(t, l, err);
@@ -125,7 +125,7 @@ static int take(struct hark_timeline *t, struct lane *l, struct walker *at,
 }
 
 /* 1: it has lived too long to be asked. */
-static int ask_lane(struct hark_timeline *t, struct lane *l, struct walker *at,
+static int ask_lane(struct timeline *t, struct lane *l, struct walker *at,
 		    struct known *k, struct hark_err *err)
 {
 	struct stretch range = {0};
@@ -162,9 +162,9 @@ static int ask_lane(struct hark_timeline *t, struct lane *l, struct walker *at,
 	}
 }
 
-int travel_read_alias(struct hark_timeline *t, struct walker **at,
-		      uint64_t address, unsigned len, uint8_t *out,
-		      uint8_t *known, struct hark_err *err)
+int travel_read_alias(struct timeline *t, struct walker **at, uint64_t address,
+		      unsigned len, uint8_t *out, uint8_t *known,
+		      struct hark_err *err)
 {
 	int64_t best[BYTES_MOST];
 	uint64_t touched = 0;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* -- Errors -- */
 
@@ -115,6 +116,7 @@ int hark_open(const char *path, struct hark_recording **out,
 		free(r);
 		return travel_failed(&why, err);
 	}
+	r->index_fd = r->built_fd = -1;
 	r->path = strdup(path);
 	if (r->path == NULL || describe(r) < 0) {
 		hark_close(r);
@@ -140,7 +142,17 @@ void hark_close(struct hark_recording *r)
 	     i++)
 		free(r->files[i].bytes);
 	travel_names_free(r->names);
+	while (r->texts != NULL) {
+		struct travel_text *next = r->texts->next;
+
+		free(r->texts);
+		r->texts = next;
+	}
 	index_free(r->index);
+	if (r->index_fd >= 0)
+		close(r->index_fd);
+	if (r->built_fd >= 0)
+		close(r->built_fd);
 	free(r->path);
 	free(r->files);
 	free(r->processes);
@@ -260,7 +272,7 @@ static int parse_place(const char *text, struct hark_position *out)
 }
 
 /* NN% of what is recorded of the first thread. */
-static int parse_percent(struct hark_timeline *t, const char *text,
+static int parse_percent(struct timeline *t, const char *text,
 			 struct hark_position *out)
 {
 	struct lane *l = travel_first_lane(t);
@@ -269,7 +281,7 @@ static int parse_percent(struct hark_timeline *t, const char *text,
 	if (!is_number(&text, &percent) || strcmp(text, "%") != 0 ||
 	    percent > 100)
 		return -1;
-	*out = hark_thread(t, (unsigned)(l - t->lanes))->last;
+	*out = timeline_thread(t, (unsigned)(l - t->lanes))->last;
 	if (percent == 100)
 		return 0;
 	first = travel_first_count(t, l);
@@ -279,19 +291,19 @@ static int parse_percent(struct hark_timeline *t, const char *text,
 	return 0;
 }
 
-int hark_position_parse(struct hark_timeline *t, const char *text,
-			struct hark_position *out, struct hark_error *err)
+int timeline_position_parse(struct timeline *t, const char *text,
+			    struct hark_position *out, struct hark_error *err)
 {
 	const struct lane *first = travel_first_lane(t);
 	struct hark_position at = {t->process, first->about.number,
 				   travel_first_count(t, first), 0};
-	struct hark_position here = hark_where(t);
+	struct hark_position here = timeline_where(t);
 
 	if (strcmp(text, "end") == 0) {
-		if (hark_seek_end(t, err) < 0)
+		if (timeline_seek_end(t, err) < 0)
 			return -1;
-		at = hark_where(t);
-		if (hark_seek(t, &here, err) < 0)
+		at = timeline_where(t);
+		if (timeline_seek(t, &here, err) < 0)
 			return -1;
 	} else if (strcmp(text, "start") != 0 && parse_place(text, &at) < 0 &&
 		   parse_percent(t, text, &at) < 0) {
@@ -306,7 +318,7 @@ int hark_position_parse(struct hark_timeline *t, const char *text,
 
 /* The turn in which a thread is at a count, nearly: begun at it, if just
  * there. */
-static int64_t turn_near(const struct hark_timeline *t, const struct lane *l,
+static int64_t turn_near(const struct timeline *t, const struct lane *l,
 			 const struct hark_position *at)
 {
 	int64_t found = -1;
@@ -328,9 +340,8 @@ static int compare(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-int hark_position_compare(struct hark_timeline *t,
-			  const struct hark_position *a,
-			  const struct hark_position *b)
+int timeline_position_compare(struct timeline *t, const struct hark_position *a,
+			      const struct hark_position *b)
 {
 	const struct lane *x = travel_lane(t, a->thread);
 	const struct lane *y = travel_lane(t, b->thread);
@@ -436,8 +447,8 @@ static void unpack(const uint8_t *packed, uint32_t len,
 	memcpy(out->xsave + LEGACY, &out->xstate_bv, sizeof out->xstate_bv);
 }
 
-int hark_registers(struct hark_timeline *t, uint32_t thread,
-		   struct hark_registers *out, struct hark_error *err)
+int timeline_registers(struct timeline *t, uint32_t thread,
+		       struct hark_registers *out, struct hark_error *err)
 {
 	struct lane *l = travel_lane(t, thread);
 	static uint8_t packed[WIRE_XSTATE_MAX];
@@ -472,8 +483,8 @@ int hark_registers(struct hark_timeline *t, uint32_t thread,
 	return 0;
 }
 
-int hark_signal(struct hark_timeline *t, uint32_t thread, int *signo,
-		uint8_t siginfo[128], struct hark_error *err)
+int timeline_signal(struct timeline *t, uint32_t thread, int *signo,
+		    uint8_t siginfo[128], struct hark_error *err)
 {
 	struct lane *l = travel_lane(t, thread);
 	struct hark_err why = {0};

@@ -11,12 +11,12 @@ struct stay {
 	struct walker_place here;
 };
 
-static struct stay stay(const struct hark_timeline *t)
+static struct stay stay(const struct timeline *t)
 {
 	return (struct stay){t->selected, t->here};
 }
 
-static void come_back(struct hark_timeline *t, const struct stay *s)
+static void come_back(struct timeline *t, const struct stay *s)
 {
 	t->selected = s->selected;
 	t->here = s->here;
@@ -26,7 +26,7 @@ static void come_back(struct hark_timeline *t, const struct stay *s)
 /* -- The last write -- */
 
 /* The last write to the range before the moment, which goes there: 1. */
-static int find_write(struct hark_timeline *t, uint64_t address, uint64_t len,
+static int find_write(struct timeline *t, uint64_t address, uint64_t len,
 		      struct hit *out, struct hark_err *err)
 {
 	struct stop *stops = t->stops;
@@ -37,8 +37,9 @@ static int find_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 
 	t->stops = NULL;
 	t->n_stops = t->room_stops = 0;
-	hark_watch(t, address, len, HARK_ON_WRITE, HARK_ANY_THREAD, NULL, NULL);
-	rc = hark_run(t, HARK_BACKWARD, &stopped, &why);
+	timeline_watch(t, address, len, HARK_ON_WRITE, HARK_ANY_THREAD, NULL,
+		       NULL);
+	rc = timeline_run(t, HARK_BACKWARD, &stopped, &why);
 	if (rc == 0 && stopped.why == HARK_STOP_WATCH) {
 		*out = (struct hit){.count = t->here.count,
 				    .pc = t->here.pc,
@@ -72,8 +73,7 @@ static uint64_t page_of(uint64_t address)
 	return address >> 12;
 }
 
-static int find_since(struct hark_timeline *t, struct since *s,
-		      struct hark_err *err)
+static int find_since(struct timeline *t, struct since *s, struct hark_err *err)
 {
 	uint64_t n = page_of(s->end - 1) - page_of(s->address) + 1;
 
@@ -89,7 +89,7 @@ static int find_since(struct hark_timeline *t, struct since *s,
 }
 
 /* At the moment, is what is there now there? */
-static int is_there(const struct hark_timeline *t, const struct since *s,
+static int is_there(const struct timeline *t, const struct since *s,
 		    uint64_t address)
 {
 	const struct fresh_event *e =
@@ -99,7 +99,7 @@ static int is_there(const struct hark_timeline *t, const struct since *s,
 }
 
 /* What is not, is left out at both ends. */
-static void cut(const struct hark_timeline *t, struct since *s)
+static void cut(const struct timeline *t, struct since *s)
 {
 	while (s->address < s->end && !is_there(t, s, s->address))
 		s->address = (page_of(s->address) + 1) << 12;
@@ -108,7 +108,7 @@ static void cut(const struct hark_timeline *t, struct since *s)
 }
 
 /* Does it write anything of what is there? */
-static int counts(const struct hark_timeline *t, const struct since *s,
+static int counts(const struct timeline *t, const struct since *s,
 		  const struct hit *hit)
 {
 	uint64_t at = hit->address > s->address ? hit->address : s->address;
@@ -121,7 +121,7 @@ static int counts(const struct hark_timeline *t, const struct since *s,
 }
 
 /* What was written to memory that is no more does not count. */
-static int last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
+static int last_write(struct timeline *t, uint64_t address, uint64_t len,
 		      struct hark_access *out, struct hark_err *err)
 {
 	struct since s = {.address = address, .end = address + len};
@@ -146,8 +146,8 @@ static int last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 }
 
 /* Of this process; and then, of those that it has the bytes from. */
-int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
-		    struct hark_access *out, struct hark_error *err)
+int timeline_last_write(struct timeline *t, uint64_t address, uint64_t len,
+			struct hark_access *out, struct hark_error *err)
 {
 	struct hark_err why = {0};
 	int rc = 0;
@@ -166,7 +166,7 @@ int hark_last_write(struct hark_timeline *t, uint64_t address, uint64_t len,
 /* -- All of them -- */
 
 struct list {
-	struct hark_timeline *t;
+	struct timeline *t;
 	struct lane *l;
 	struct hit *hits; /* owned */
 	uint32_t *lanes;  /* owned */
@@ -220,7 +220,7 @@ static struct stretch part_of(const struct lane *l,
 	return part;
 }
 
-static int collect(struct hark_timeline *t, const struct stop *what,
+static int collect(struct timeline *t, const struct stop *what,
 		   const struct hark_position *from,
 		   const struct hark_position *to, struct list *out,
 		   struct hark_err *err)
@@ -264,12 +264,12 @@ static struct place *in_order(const struct list *list)
 	return p;
 }
 
-static int is_within(struct hark_timeline *t, const struct hark_position *at,
+static int is_within(struct timeline *t, const struct hark_position *at,
 		     const struct hark_position *from,
 		     const struct hark_position *to)
 {
-	return (from == NULL || hark_position_compare(t, from, at) <= 0) &&
-	       (to == NULL || hark_position_compare(t, at, to) < 0);
+	return (from == NULL || timeline_position_compare(t, from, at) <= 0) &&
+	       (to == NULL || timeline_position_compare(t, at, to) < 0);
 }
 
 static int tell_each(struct list *list, const struct hark_position *from,
@@ -295,10 +295,10 @@ static int tell_each(struct list *list, const struct hark_position *from,
 	return rc;
 }
 
-int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
-		  unsigned on, const struct hark_position *from,
-		  const struct hark_position *to, hark_each_access *each,
-		  void *ctx, struct hark_error *err)
+int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
+		      unsigned on, const struct hark_position *from,
+		      const struct hark_position *to, hark_each_access *each,
+		      void *ctx, struct hark_error *err)
 {
 	const struct stop what = {
 	    .kind = HARK_STOP_WATCH, .address = address, .len = len, .on = on};
@@ -315,10 +315,10 @@ int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
 	return rc < 0 ? travel_failed(&why, err) : 0;
 }
 
-int hark_visits(struct hark_timeline *t, uint64_t address,
-		const struct hark_position *from,
-		const struct hark_position *to, hark_each_visit *each,
-		void *ctx, struct hark_error *err)
+int timeline_visits(struct timeline *t, uint64_t address,
+		    const struct hark_position *from,
+		    const struct hark_position *to, timeline_each_visit *each,
+		    void *ctx, struct hark_error *err)
 {
 	const struct stop what = {.kind = HARK_STOP_BREAKPOINT,
 				  .address = address};
@@ -342,7 +342,7 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 		}
 		t->selected = (unsigned)(l - t->lanes);
 		t->in_window = -1;
-		at = hark_where(t);
+		at = timeline_where(t);
 		if (is_within(t, &at, from, to) && each(ctx, t, &at) != 0)
 			break;
 	}

@@ -50,7 +50,7 @@ static int compare(uint64_t count, uint32_t pc, uint64_t other_count,
 }
 
 /* The turn that a place of the lane is in. */
-static int64_t turn_at(const struct hark_timeline *t, const struct lane *l,
+static int64_t turn_at(const struct timeline *t, const struct lane *l,
 		       uint64_t count, uint32_t pc)
 {
 	uint32_t low = 0, high = l->n_turns;
@@ -89,7 +89,7 @@ static uint32_t turns_up_to(const struct lane *l, int64_t turn)
 /* -- Events -- */
 
 struct loading {
-	struct hark_timeline *t;
+	struct timeline *t;
 	struct fresh *f;
 };
 
@@ -149,7 +149,7 @@ static int by_turn(const void *a, const void *b)
 	return compare(x->count, x->pc, y->count, y->pc);
 }
 
-int travel_find_fresh(struct hark_timeline *t, struct hark_err *err)
+int travel_find_fresh(struct timeline *t, struct hark_err *err)
 {
 	struct fresh *f = calloc(1, sizeof *f);
 	struct loading in = {t, f};
@@ -194,7 +194,7 @@ static size_t events_before(const struct fresh *f, int64_t turn, uint64_t count,
 
 /* -- Walkers forget -- */
 
-static void forget_own(struct hark_timeline *t, const struct lane *l,
+static void forget_own(struct timeline *t, const struct lane *l,
 		       struct walker *w, const struct record_event *e)
 {
 	const struct fresh *f = t->fresh;
@@ -227,7 +227,7 @@ static int is_again(const struct fresh *f, size_t i, int64_t turn)
 }
 
 /* A turn has begun: what was done since the one before, by others. */
-static void forget_others(struct hark_timeline *t, const struct lane *l,
+static void forget_others(struct timeline *t, const struct lane *l,
 			  struct walker *w)
 {
 	const struct fresh *f = t->fresh;
@@ -276,8 +276,7 @@ static void see_record(void *ctx, struct walker *w,
 		forget_own(l->of, l, w, e);
 }
 
-void travel_forget_along(struct hark_timeline *t, struct lane *l,
-			 struct walker *w)
+void travel_forget_along(struct timeline *t, struct lane *l, struct walker *w)
 {
 	l->of = t;
 	if (t->fresh != NULL && t->fresh->n > 0)
@@ -286,7 +285,7 @@ void travel_forget_along(struct hark_timeline *t, struct lane *l,
 
 /* -- The moment -- */
 
-void travel_fresh_at(struct hark_timeline *t, int64_t turn)
+void travel_fresh_at(struct timeline *t, int64_t turn)
 {
 	struct fresh *f = t->fresh;
 
@@ -314,7 +313,7 @@ static int has_any(const struct fresh *f, uint64_t address)
 	return f->any[page / 8] >> page % 8 & 1;
 }
 
-const struct fresh_event *travel_fresh_of_index(struct hark_timeline *t,
+const struct fresh_event *travel_fresh_of_index(struct timeline *t,
 						uint64_t address)
 {
 	struct fresh *f = t->fresh;
@@ -328,8 +327,7 @@ const struct fresh_event *travel_fresh_of_index(struct hark_timeline *t,
 	return f->of_page;
 }
 
-const struct fresh_event *travel_fresh_of(struct hark_timeline *t,
-					  uint64_t address)
+const struct fresh_event *travel_fresh_of(struct timeline *t, uint64_t address)
 {
 	const struct fresh_event *e = travel_fresh_of_index(t, address);
 
@@ -338,15 +336,14 @@ const struct fresh_event *travel_fresh_of(struct hark_timeline *t,
 		   : last_of(t->fresh, address, UINT64_MAX);
 }
 
-int travel_fresh_is_past(const struct hark_timeline *t,
-			 const struct fresh_event *e)
+int travel_fresh_is_past(const struct timeline *t, const struct fresh_event *e)
 {
 	return (size_t)(e - t->fresh->events) < t->fresh->n_past;
 }
 
 /* -- An event, and a thread -- */
 
-int travel_fresh_is_unseen(const struct hark_timeline *t, const struct lane *l,
+int travel_fresh_is_unseen(const struct timeline *t, const struct lane *l,
 			   const struct walker *at, const struct fresh_event *e)
 {
 	uint64_t k;
@@ -361,7 +358,7 @@ int travel_fresh_is_unseen(const struct hark_timeline *t, const struct lane *l,
 	return k == 0 || e->turn > (int64_t)l->turns[k - 1];
 }
 
-int travel_fresh_is_behind(const struct hark_timeline *t, const struct lane *l,
+int travel_fresh_is_behind(const struct timeline *t, const struct lane *l,
 			   uint64_t count, uint64_t pc,
 			   const struct fresh_event *e)
 {
@@ -378,7 +375,7 @@ int travel_fresh_is_behind(const struct hark_timeline *t, const struct lane *l,
 	       0;
 }
 
-static uint32_t key_pc(struct hark_timeline *t, unsigned segment,
+static uint32_t key_pc(struct timeline *t, unsigned segment,
 		       struct hark_err *err)
 {
 	const struct record_event *e;
@@ -395,7 +392,7 @@ static uint32_t key_pc(struct hark_timeline *t, unsigned segment,
 
 /* The lane's segment that a place is in: a key frame may stand in the middle of
  * a count. */
-static unsigned segment_at(struct hark_timeline *t, const struct lane *l,
+static unsigned segment_at(struct timeline *t, const struct lane *l,
 			   uint64_t count, uint32_t pc, struct hark_err *err)
 {
 	struct recording *r = t->rec->r;
@@ -416,8 +413,8 @@ static unsigned segment_at(struct hark_timeline *t, const struct lane *l,
 }
 
 /* The segment that the lane's turn number k (from 0) begins in. */
-static unsigned segment_of_turn(const struct hark_timeline *t,
-				const struct lane *l, uint32_t k)
+static unsigned segment_of_turn(const struct timeline *t, const struct lane *l,
+				uint32_t k)
 {
 	unsigned low = l->first, high = l->end;
 
@@ -432,7 +429,7 @@ static unsigned segment_of_turn(const struct hark_timeline *t,
 	return low;
 }
 
-unsigned travel_fresh_segment(struct hark_timeline *t, struct lane *l,
+unsigned travel_fresh_segment(struct timeline *t, struct lane *l,
 			      const struct fresh_event *e, struct hark_err *err)
 {
 	uint32_t k;

@@ -58,9 +58,13 @@ int index_build(struct index *x, struct recording *r, unsigned first,
 
 /* -- A file -- */
 
-/* What lies beside the recording, if it is of this one. */
-void index_load(struct index *x, const char *path);
-/* As fine as it may be in `most` bytes. 0: it is there. */
+/* What a file holds, if it is of the recording with this id; -1: there is no
+ * file. */
+void index_read(struct index *x, int fd, uint64_t id);
+/* The whole of it into a file that others read. -1: it cannot be written. */
+int index_write(const struct index *x, int fd, uint64_t id);
+/* Beside the recording, as fine as it may be in `most` bytes. 0: it is there.
+ */
 int index_store(const struct index *x, const char *path, size_t most);
 
 #endif

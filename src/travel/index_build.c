@@ -362,7 +362,7 @@ static int begin(void *ctx, struct hark_err *err)
 	b->code_at = calloc(N_PAGES, sizeof *b->code_at);
 	if (b->present == NULL || b->code_at == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	sandbox_enter();
+	sandbox_enter(SANDBOX_GIGABYTES);
 	return 0;
 }
 

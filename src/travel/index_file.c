@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #define MAGIC 0x7865646e696b7268ull /* "hrkindex" */
@@ -64,15 +65,13 @@ static void take_entries(struct index *x, const struct head *h,
 	}
 }
 
-void index_load(struct index *x, const char *path)
+void index_read(struct index *x, int fd, uint64_t id)
 {
 	struct head h;
 	uint8_t *bytes;
-	uint64_t id;
 	size_t len;
 
-	if (beside_id(path, &id) < 0 ||
-	    beside_load(path, "index", FILE_MOST, &bytes, &len) < 0)
+	if (fd < 0 || beside_read(fd, FILE_MOST, &bytes, &len) < 0)
 		return;
 	if (len >= sizeof h) {
 		memcpy(&h, bytes, sizeof h);
@@ -167,20 +166,52 @@ static void fill(const struct index *x, uint32_t n, uint64_t id, uint8_t *out,
 	memcpy(out, &h, sizeof h);
 }
 
-static int store(const struct index *x, const char *path, size_t most)
+/* As it is in a file; for the caller to free. NULL: no memory. */
+static uint8_t *as_file(const struct index *x, uint64_t id, size_t *size)
 {
 	uint32_t n;
-	size_t size = size_of(x, &n);
 	uint8_t *bytes;
+
+	*size = size_of(x, &n);
+	bytes = calloc(1, *size);
+	if (bytes != NULL)
+		fill(x, n, id, bytes, *size);
+	return bytes;
+}
+
+int index_write(const struct index *x, int fd, uint64_t id)
+{
+	size_t size, done = 0;
+	uint8_t *bytes = as_file(x, id, &size);
+
+	if (bytes == NULL || ftruncate(fd, 0) < 0) {
+		free(bytes);
+		return -1;
+	}
+	while (done < size) {
+		ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)done);
+
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	free(bytes);
+	return done == size ? 0 : -1;
+}
+
+static int store(const struct index *x, const char *path, size_t most)
+{
+	uint8_t *bytes;
+	uint32_t n;
 	uint64_t id;
+	size_t size;
 	int rc;
 
-	if (size > most || beside_id(path, &id) < 0)
+	if (size_of(x, &n) > most || beside_id(path, &id) < 0)
 		return -1;
-	bytes = calloc(1, size);
+	bytes = as_file(x, id, &size);
 	if (bytes == NULL)
 		return -1;
-	fill(x, n, id, bytes, size);
 	rc = beside_store(path, "index", bytes, size);
 	free(bytes);
 	return rc;

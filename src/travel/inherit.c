@@ -59,7 +59,7 @@ static int find_fork(struct recording *r, uint32_t process, uint32_t thread,
 }
 
 /* Do both go on in the same memory, at the same time? */
-static int is_shared(struct hark_timeline *parent, const struct walker *w,
+static int is_shared(struct timeline *parent, const struct walker *w,
 		     const struct fork *f, struct hark_err *err)
 {
 	uint64_t flags = walker_state(w)->gpr[X86_RDI];
@@ -76,7 +76,7 @@ static int is_shared(struct hark_timeline *parent, const struct walker *w,
 }
 
 /* To the call. 0: it is there, and was a fork. */
-static int go_to_fork(struct hark_timeline *parent, uint32_t thread,
+static int go_to_fork(struct timeline *parent, uint32_t thread,
 		      const struct fork *f, struct hark_err *err)
 {
 	struct lane *l = travel_lane(parent, thread);
@@ -91,12 +91,11 @@ static int go_to_fork(struct hark_timeline *parent, uint32_t thread,
 }
 
 /* At its fork; NULL: it has none that is known of. */
-static struct hark_timeline *open_parent(struct hark_timeline *t,
-					 struct hark_err *err)
+static struct timeline *open_parent(struct timeline *t, struct hark_err *err)
 {
 	const struct recording_process *p = travel_process(t);
 	uint32_t thread = t->lanes[0].about.parent;
-	struct hark_timeline *parent = NULL;
+	struct timeline *parent = NULL;
 	struct hark_error ignored;
 	struct fork f = {0};
 
@@ -104,11 +103,11 @@ static struct hark_timeline *open_parent(struct hark_timeline *t,
 		return NULL;
 	f.pid = p->pid;
 	if (find_fork(t->rec->r, p->parent, thread, &f, err) < 0 || f.n != 1 ||
-	    hark_timeline_open(t->rec, p->parent, &parent, &ignored) < 0)
+	    timeline_open(t->rec, p->parent, &parent, &ignored) < 0)
 		return NULL;
-	hark_on_progress(parent, t->progress, t->progress_ctx);
+	timeline_on_progress(parent, t->progress, t->progress_ctx);
 	if (go_to_fork(parent, thread, &f, err) < 0) {
-		hark_timeline_close(parent);
+		timeline_close(parent);
 		return NULL;
 	}
 	return parent;
@@ -116,8 +115,7 @@ static struct hark_timeline *open_parent(struct hark_timeline *t,
 
 /* Nothing is wrong if there is no parent to ask; but somebody may have had
  * enough. */
-struct hark_timeline *travel_parent(struct hark_timeline *t,
-				    struct hark_err *err)
+struct timeline *travel_parent(struct timeline *t, struct hark_err *err)
 {
 	struct hark_err why = {0};
 
@@ -133,7 +131,7 @@ struct hark_timeline *travel_parent(struct hark_timeline *t,
 /* -- Memory -- */
 
 /* A stack grows downwards by itself. */
-static int is_inherited(const struct hark_timeline *t, uint64_t address)
+static int is_inherited(const struct timeline *t, uint64_t address)
 {
 	unsigned i = travel_mapping_from(t, address);
 	const struct map *m = &t->maps_now[i];
@@ -142,9 +140,8 @@ static int is_inherited(const struct hark_timeline *t, uint64_t address)
 	       (m->start <= address || strcmp(m->path, "[stack]") == 0);
 }
 
-struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
-					    uint64_t address, uint64_t len,
-					    struct hark_err *err)
+struct timeline *travel_inherited_from(struct timeline *t, uint64_t address,
+				       uint64_t len, struct hark_err *err)
 {
 	const struct recording_process *p = travel_process(t);
 
@@ -155,7 +152,7 @@ struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
 	return travel_parent(t, err);
 }
 
-int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
+int travel_inherit(struct timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err)
 {
 	const struct recording_process *p = travel_process(t);
@@ -164,7 +161,7 @@ int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
 	if (p == NULL || p->parent == 0)
 		return 0;
 	for (size_t i = 0; i < len; i += n + 1) {
-		struct hark_timeline *parent;
+		struct timeline *parent;
 
 		for (n = 0; i + n < len && known[i + n] == TRAVEL_UNTOUCHED &&
 			    is_inherited(t, address + i + n);

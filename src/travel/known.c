@@ -20,7 +20,7 @@ enum { PAGES = TRAVEL_PAGES };
 /* -- Pages that were touched -- */
 
 /* Of all threads of one process, at all times; not 0: it is given up. */
-static int mark_process(struct hark_timeline *t, uint8_t *pages,
+static int mark_process(struct timeline *t, uint8_t *pages,
 			struct hark_err *err)
 {
 	struct index *x = travel_index(t, UINT32_MAX, err);
@@ -37,7 +37,7 @@ static int mark_process(struct hark_timeline *t, uint8_t *pages,
 
 /* And of those that it was forked from, which a file may say go round in
  * circles. */
-static void mark_touched(struct hark_timeline *t, uint8_t *pages,
+static void mark_touched(struct timeline *t, uint8_t *pages,
 			 struct hark_err *err)
 {
 	unsigned left = hark_n_processes(t->rec);
@@ -50,7 +50,7 @@ static void mark_touched(struct hark_timeline *t, uint8_t *pages,
 }
 
 /* NULL: no memory. */
-static const uint8_t *touched_pages(struct hark_timeline *t)
+static const uint8_t *touched_pages(struct timeline *t)
 {
 	struct hark_err why = {0};
 
@@ -89,8 +89,7 @@ static uint64_t next_touched(const uint8_t *pages, uint64_t address,
 /* -- Files -- */
 
 /* The first address from here on that a file has, or the end. */
-static uint64_t next_of_file(struct hark_timeline *t, uint64_t address,
-			     uint64_t end)
+static uint64_t next_of_file(struct timeline *t, uint64_t address, uint64_t end)
 {
 	for (unsigned i = travel_mapping_from(t, address);
 	     i < t->n_mappings && t->mappings[i].start < end; i++) {
@@ -107,8 +106,7 @@ static uint64_t next_of_file(struct hark_timeline *t, uint64_t address,
 	return end;
 }
 
-uint64_t hark_next_known(struct hark_timeline *t, uint64_t address,
-			 uint64_t end)
+uint64_t timeline_next_known(struct timeline *t, uint64_t address, uint64_t end)
 {
 	const uint8_t *pages;
 	struct hark_err why = {0};

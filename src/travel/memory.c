@@ -25,7 +25,7 @@
 /* -- Mappings -- */
 
 struct moment {
-	struct hark_timeline *t;
+	struct timeline *t;
 	int64_t turn;
 };
 
@@ -40,7 +40,7 @@ static int is_beyond(uint64_t count, uint64_t pc, uint64_t of_count,
 static int is_past(void *ctx, uint32_t thread, uint64_t count, uint32_t pc)
 {
 	const struct moment *m = ctx;
-	struct hark_timeline *t = m->t;
+	struct timeline *t = m->t;
 	struct lane *l = travel_lane(t, thread);
 	uint64_t at = 0, at_pc = 0;
 	int how;
@@ -53,7 +53,7 @@ static int is_past(void *ctx, uint32_t thread, uint64_t count, uint32_t pc)
 	return how == 2 || (how == 1 && is_beyond(at, at_pc, count, pc));
 }
 
-static int module_of(const struct hark_timeline *t, const struct map *m)
+static int module_of(const struct timeline *t, const struct map *m)
 {
 	struct recording *r = t->rec->r;
 
@@ -70,7 +70,7 @@ static int module_of(const struct hark_timeline *t, const struct map *m)
 	return -1;
 }
 
-int travel_find_mappings(struct hark_timeline *t, struct hark_err *err)
+int travel_find_mappings(struct timeline *t, struct hark_err *err)
 {
 	struct moment m = {t, travel_turn(t, err)};
 	const struct map *maps;
@@ -94,8 +94,8 @@ int travel_find_mappings(struct hark_timeline *t, struct hark_err *err)
 	return 0;
 }
 
-int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
-		  unsigned *n, struct hark_error *err)
+int timeline_mappings(struct timeline *t, const struct hark_mapping **out,
+		      unsigned *n, struct hark_error *err)
 {
 	struct hark_err why = {0};
 	struct hark_mapping *shown;
@@ -112,7 +112,7 @@ int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
 	return 0;
 }
 
-unsigned travel_mapping_from(const struct hark_timeline *t, uint64_t address)
+unsigned travel_mapping_from(const struct timeline *t, uint64_t address)
 {
 	unsigned low = 0, high = t->n_mappings;
 
@@ -127,7 +127,7 @@ unsigned travel_mapping_from(const struct hark_timeline *t, uint64_t address)
 	return low;
 }
 
-static const struct hark_mapping *mapping_at(const struct hark_timeline *t,
+static const struct hark_mapping *mapping_at(const struct timeline *t,
 					     uint64_t address)
 {
 	unsigned i = travel_mapping_from(t, address);
@@ -155,7 +155,7 @@ static int has_twin(const struct hark_mapping *m, uint64_t address)
 }
 
 /* M1 */
-static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
+static int is_unambiguous(const struct timeline *t, uint64_t address)
 {
 	unsigned others = 0;
 
@@ -174,7 +174,7 @@ static int is_unambiguous(const struct hark_timeline *t, uint64_t address)
 }
 
 /* M2 */
-static int can_be_memory(const struct hark_timeline *t, uint64_t address)
+static int can_be_memory(const struct timeline *t, uint64_t address)
 {
 	enum { NULL_PAGES = 1 << 16 };
 
@@ -186,7 +186,7 @@ static int can_be_memory(const struct hark_timeline *t, uint64_t address)
 
 /* The lane's own idea: 1, or 0: none. `w`: at the moment. `first`: the segment
  * that it has it from, or a later one. */
-static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
+static int lane_index(struct timeline *t, struct lane *l, struct walker *w,
 		      unsigned first, uint64_t address, uint8_t *out,
 		      struct hark_err *err)
 {
@@ -224,7 +224,7 @@ static int lane_index(struct hark_timeline *t, struct lane *l, struct walker *w,
 }
 
 /* M2: -2, if it does not know which. */
-static int lane_byte(struct hark_timeline *t, struct lane *l, struct walker *w,
+static int lane_byte(struct timeline *t, struct lane *l, struct walker *w,
 		     uint64_t address, uint8_t *out, struct hark_err *err)
 {
 	enum { REACH = WALKER_FS_REACH };
@@ -255,8 +255,8 @@ static int lane_byte(struct hark_timeline *t, struct lane *l, struct walker *w,
 
 /* All lanes that live or have lived. If those that know do not agree, the one
  * is right that touched it last. 2: one cannot tell. */
-static int any_byte(struct hark_timeline *t, struct walker **at,
-		    uint64_t address, uint8_t *out, struct hark_err *err)
+static int any_byte(struct timeline *t, struct walker **at, uint64_t address,
+		    uint8_t *out, struct hark_err *err)
 {
 	uint8_t byte = 0;
 	int known = 0, differ = 0, newest, rc;
@@ -310,7 +310,7 @@ static int is_data(const struct travel_file *f, uint64_t offset)
 	return 0;
 }
 
-static int file_byte(struct hark_timeline *t, uint64_t address, uint8_t *out,
+static int file_byte(struct timeline *t, uint64_t address, uint8_t *out,
 		     struct hark_err *err)
 {
 	const struct hark_mapping *m = mapping_at(t, address);
@@ -329,7 +329,7 @@ static int file_byte(struct hark_timeline *t, uint64_t address, uint8_t *out,
 }
 
 /* Each lane's walker, at the moment; NULL: it does not live yet. */
-static int bring_all(struct hark_timeline *t, struct walker **at,
+static int bring_all(struct timeline *t, struct walker **at,
 		     struct hark_err *err)
 {
 	for (unsigned i = 0; i < t->n_lanes; i++) {
@@ -344,7 +344,7 @@ static int bring_all(struct hark_timeline *t, struct walker **at,
 }
 
 /* What no thread has touched: of the parent, or of a file. */
-static int read_untouched(struct hark_timeline *t, uint64_t address, size_t len,
+static int read_untouched(struct timeline *t, uint64_t address, size_t len,
 			  uint8_t *out, uint8_t *known, struct hark_err *err)
 {
 	if (travel_inherit(t, address, len, out, known, err) < 0)
@@ -356,8 +356,8 @@ static int read_untouched(struct hark_timeline *t, uint64_t address, size_t len,
 }
 
 /* How many bytes from here on are like the first: ambiguous, or not. */
-static size_t run_of(const struct hark_timeline *t, uint64_t address,
-		     size_t len, int is_sure)
+static size_t run_of(const struct timeline *t, uint64_t address, size_t len,
+		     int is_sure)
 {
 	size_t n = 1;
 
@@ -372,7 +372,7 @@ enum { ALIAS_MOST = 64, SHORT = 1024, MISSED = 3 };
 
 /* M3: where nobody knows, it may have been forgotten with another. What cannot
  * be written is what its file says, whoever has seen it. */
-static int is_missed(struct hark_timeline *t, uint64_t address)
+static int is_missed(struct timeline *t, uint64_t address)
 {
 	const struct fresh_event *e = travel_fresh_of_index(t, address);
 	const struct hark_mapping *m;
@@ -384,9 +384,9 @@ static int is_missed(struct hark_timeline *t, uint64_t address)
 }
 
 /* Those that were MISSED. */
-static int read_missed(struct hark_timeline *t, struct walker **at,
-		       uint64_t address, size_t len, int is_short, uint8_t *out,
-		       uint8_t *known, struct hark_err *err)
+static int read_missed(struct timeline *t, struct walker **at, uint64_t address,
+		       size_t len, int is_short, uint8_t *out, uint8_t *known,
+		       struct hark_err *err)
 {
 	size_t n;
 
@@ -403,9 +403,9 @@ static int read_missed(struct hark_timeline *t, struct walker **at,
 	return 0;
 }
 
-static int read_run(struct hark_timeline *t, struct walker **at,
-		    uint64_t address, size_t len, int is_short, uint8_t *out,
-		    uint8_t *known, struct hark_err *err)
+static int read_run(struct timeline *t, struct walker **at, uint64_t address,
+		    size_t len, int is_short, uint8_t *out, uint8_t *known,
+		    struct hark_err *err)
 {
 	for (size_t i = 0; i < len; i++) {
 		int rc = can_be_memory(t, address + i)
@@ -423,9 +423,9 @@ static int read_run(struct hark_timeline *t, struct walker **at,
 		   : read_untouched(t, address, len, out, known, err);
 }
 
-static int read_alias(struct hark_timeline *t, struct walker **at,
-		      uint64_t address, size_t len, uint8_t *out,
-		      uint8_t *known, struct hark_err *err)
+static int read_alias(struct timeline *t, struct walker **at, uint64_t address,
+		      size_t len, uint8_t *out, uint8_t *known,
+		      struct hark_err *err)
 {
 	if (travel_read_alias(t, at, address, (unsigned)len, out, known, err) <
 	    0)
@@ -435,7 +435,7 @@ static int read_alias(struct hark_timeline *t, struct walker **at,
 
 /* Much of what is ambiguous: files that are mapped and cannot be written have
  * what they had, and the rest is not known. */
-static void read_files(struct hark_timeline *t, uint64_t address, size_t len,
+static void read_files(struct timeline *t, uint64_t address, size_t len,
 		       uint8_t *out, uint8_t *known, struct hark_err *err)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -446,7 +446,7 @@ static void read_files(struct hark_timeline *t, uint64_t address, size_t len,
 	}
 }
 
-size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
+size_t travel_read(struct timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err)
 {
 	const int is_short = len <= SHORT;
@@ -485,8 +485,8 @@ size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
 	return n;
 }
 
-size_t hark_read(struct hark_timeline *t, uint64_t address, size_t len,
-		 uint8_t *out, uint8_t *known, struct hark_error *err)
+size_t timeline_read(struct timeline *t, uint64_t address, size_t len,
+		     uint8_t *out, uint8_t *known, struct hark_error *err)
 {
 	struct hark_err why = {0};
 	size_t n = travel_read(t, address, len, out, known, &why);

@@ -10,7 +10,7 @@
 
 /* -- What to stop at -- */
 
-static uint32_t add_stop(struct hark_timeline *t, struct stop stop)
+static uint32_t add_stop(struct timeline *t, struct stop stop)
 {
 	if (t->n_stops == t->room_stops) {
 		unsigned room = t->room_stops == 0 ? 8 : 2 * t->room_stops;
@@ -26,8 +26,8 @@ static uint32_t add_stop(struct hark_timeline *t, struct stop stop)
 	return stop.id;
 }
 
-uint32_t hark_break(struct hark_timeline *t, uint64_t address, uint32_t thread,
-		    hark_condition *when, void *ctx)
+uint32_t timeline_break(struct timeline *t, uint64_t address, uint32_t thread,
+			timeline_condition *when, void *ctx)
 {
 	return add_stop(t, (struct stop){.kind = HARK_STOP_BREAKPOINT,
 					 .thread = thread,
@@ -36,9 +36,9 @@ uint32_t hark_break(struct hark_timeline *t, uint64_t address, uint32_t thread,
 					 .ctx = ctx});
 }
 
-uint32_t hark_watch(struct hark_timeline *t, uint64_t address, uint64_t len,
-		    unsigned on, uint32_t thread, hark_condition *when,
-		    void *ctx)
+uint32_t timeline_watch(struct timeline *t, uint64_t address, uint64_t len,
+			unsigned on, uint32_t thread, timeline_condition *when,
+			void *ctx)
 {
 	return add_stop(t, (struct stop){.kind = HARK_STOP_WATCH,
 					 .thread = thread,
@@ -49,19 +49,19 @@ uint32_t hark_watch(struct hark_timeline *t, uint64_t address, uint64_t len,
 					 .ctx = ctx});
 }
 
-uint32_t hark_catch_call(struct hark_timeline *t, int64_t number)
+uint32_t timeline_catch_call(struct timeline *t, int64_t number)
 {
 	return add_stop(
 	    t, (struct stop){.kind = HARK_STOP_CALL, .number = number});
 }
 
-uint32_t hark_catch_signal(struct hark_timeline *t, int signal)
+uint32_t timeline_catch_signal(struct timeline *t, int signal)
 {
 	return add_stop(
 	    t, (struct stop){.kind = HARK_STOP_SIGNAL, .number = signal});
 }
 
-void hark_forget_stop(struct hark_timeline *t, uint32_t id)
+void timeline_forget_stop(struct timeline *t, uint32_t id)
 {
 	for (unsigned i = 0; i < t->n_stops; i++)
 		if (t->stops[i].id == id) {
@@ -74,14 +74,15 @@ void hark_forget_stop(struct hark_timeline *t, uint32_t id)
 
 /* -- Steps -- */
 
-static void say(struct hark_timeline *t, enum hark_stop why,
+static void say(struct timeline *t, enum hark_stop why,
 		struct hark_stopped *out)
 {
-	*out = (struct hark_stopped){.why = why, .thread = hark_selected(t)};
+	*out =
+	    (struct hark_stopped){.why = why, .thread = timeline_selected(t)};
 }
 
 /* Which of the window's places the moment is; -1: none. */
-static int place_in_window(const struct hark_timeline *t)
+static int place_in_window(const struct timeline *t)
 {
 	if (t->in_window >= 0)
 		return t->in_window;
@@ -90,14 +91,14 @@ static int place_in_window(const struct hark_timeline *t)
 		   : -1;
 }
 
-static void put_in_window(struct hark_timeline *t, unsigned i)
+static void put_in_window(struct timeline *t, unsigned i)
 {
 	t->in_window = (int)i;
 	t->here = window_place(t->window, i)->place;
 }
 
-static int step_on(struct hark_timeline *t, uint64_t n,
-		   struct hark_stopped *out, struct hark_err *err)
+static int step_on(struct timeline *t, uint64_t n, struct hark_stopped *out,
+		   struct hark_err *err)
 {
 	struct lane *l = &t->lanes[t->selected];
 	struct walker *w = travel_walker(t, l, err);
@@ -121,7 +122,7 @@ static int step_on(struct hark_timeline *t, uint64_t n,
 }
 
 /* How many instructions a count has. */
-static int length_of(struct hark_timeline *t, struct lane *l, uint64_t count,
+static int length_of(struct timeline *t, struct lane *l, uint64_t count,
 		     uint64_t *out, struct hark_err *err)
 {
 	struct walker *w = travel_walker(t, l, err);
@@ -141,7 +142,7 @@ static int length_of(struct hark_timeline *t, struct lane *l, uint64_t count,
 
 /* Of the instructions before the moment. Who goes on and on gets larger and
  * larger ones. */
-static int open_window(struct hark_timeline *t, struct hark_err *err)
+static int open_window(struct timeline *t, struct hark_err *err)
 {
 	enum { COUNTS = 512, COUNTS_MOST = 8192 };
 	uint64_t counts = COUNTS;
@@ -157,6 +158,7 @@ static int open_window(struct hark_timeline *t, struct hark_err *err)
 	t->in_window = -1;
 	t->window_of = t->selected;
 	t->window_counts = counts;
+	t->window_number++;
 	window_close(t->window);
 	if (travel_bring(t, &t->lanes[t->selected], &w, err) < 0)
 		return -1;
@@ -173,7 +175,7 @@ static int open_window(struct hark_timeline *t, struct hark_err *err)
 
 /* Within the window, or a new one before it, so far as it goes: how far; 0: no
  * window goes back from here. */
-static uint64_t back_in_window(struct hark_timeline *t, uint64_t n,
+static uint64_t back_in_window(struct timeline *t, uint64_t n,
 			       struct hark_err *err)
 {
 	struct hark_err ignored = {0};
@@ -192,7 +194,7 @@ static uint64_t back_in_window(struct hark_timeline *t, uint64_t n,
 }
 
 /* To the last instruction of the count before. */
-static int back_a_count(struct hark_timeline *t, struct hark_err *err)
+static int back_a_count(struct timeline *t, struct hark_err *err)
 {
 	struct lane *l = &t->lanes[t->selected];
 	uint64_t count = t->here.count - 1, len;
@@ -203,8 +205,8 @@ static int back_a_count(struct hark_timeline *t, struct hark_err *err)
 		   : travel_set(t, l, count, len - 1, err);
 }
 
-static int step_back(struct hark_timeline *t, uint64_t n,
-		     struct hark_stopped *out, struct hark_err *err)
+static int step_back(struct timeline *t, uint64_t n, struct hark_stopped *out,
+		     struct hark_err *err)
 {
 	uint64_t first = travel_first_count(t, &t->lanes[t->selected]);
 
@@ -234,8 +236,8 @@ static int step_back(struct hark_timeline *t, uint64_t n,
 	return 0;
 }
 
-int hark_step(struct hark_timeline *t, enum hark_direction way, uint64_t n,
-	      struct hark_stopped *out, struct hark_error *err)
+int timeline_step(struct timeline *t, enum hark_direction way, uint64_t n,
+		  struct hark_stopped *out, struct hark_error *err)
 {
 	struct walker_place here = t->here;
 	struct hark_err why = {0};
@@ -249,10 +251,28 @@ int hark_step(struct hark_timeline *t, enum hark_direction way, uint64_t n,
 	return travel_failed(&why, err);
 }
 
+uint32_t timeline_window(const struct timeline *t, uint32_t *n, uint32_t *at)
+{
+	if (t->in_window < 0)
+		return 0;
+	*n = window_n(t->window);
+	*at = (uint32_t)t->in_window;
+	return t->window_number;
+}
+
+void timeline_window_place(const struct timeline *t, uint32_t i,
+			   uint64_t *count, uint64_t *step)
+{
+	const struct walker_place *p = &window_place(t->window, i)->place;
+
+	*count = p->count;
+	*step = p->step;
+}
+
 /* -- Runs -- */
 
 /* Where a lane is at the moment, as the border of a stretch. 0: unborn. */
-static int border(struct hark_timeline *t, struct lane *l, int64_t turn,
+static int border(struct timeline *t, struct lane *l, int64_t turn,
 		  uint64_t *count, uint64_t *step, struct hark_err *err)
 {
 	struct walker_place at;
@@ -288,7 +308,7 @@ static int is_before(const struct hit *a, const struct hit *b)
 
 /* A lane that is looked through for its next hit. */
 struct first {
-	struct hark_timeline *t;
+	struct timeline *t;
 	struct lane *l;
 	struct stretch range; /* what is left to be looked at */
 	int resumed;	      /* the hit at its beginning was told */
@@ -346,7 +366,7 @@ static int look_on(struct first *f, const struct first *best)
 }
 
 /* Each lane from where it is at the moment. */
-static int begin_all(struct hark_timeline *t, struct first *all,
+static int begin_all(struct timeline *t, struct first *all,
 		     struct hark_err *err)
 {
 	int64_t turn = travel_turn(t, err);
@@ -370,7 +390,7 @@ static int begin_all(struct hark_timeline *t, struct first *all,
 }
 
 /* The first hit of all lanes; NULL: none, or *err. */
-static struct first *earliest(struct hark_timeline *t, struct first *all,
+static struct first *earliest(struct timeline *t, struct first *all,
 			      struct hark_err *err)
 {
 	struct first *best = NULL;
@@ -390,7 +410,7 @@ static struct first *earliest(struct hark_timeline *t, struct first *all,
 }
 
 /* Its hit is not wanted: from there on. The scout is there still. */
-static int pass(struct hark_timeline *t, struct first *f,
+static int pass(struct timeline *t, struct first *f,
 		const struct walker_place *at, struct hark_err *err)
 {
 	struct walker *scout = travel_scout(t, f->l, err);
@@ -407,8 +427,8 @@ static int pass(struct hark_timeline *t, struct first *f,
 
 /* The first wanted hit of any lane behind the moment. Conditions are asked in
  * the order of all. */
-static int first_hit(struct hark_timeline *t, struct lane **lane,
-		     struct hit *out, struct hark_err *err)
+static int first_hit(struct timeline *t, struct lane **lane, struct hit *out,
+		     struct hark_err *err)
 {
 	struct first *all = calloc(t->n_lanes, sizeof *all), *f;
 	int rc = 0;
@@ -433,8 +453,8 @@ static int first_hit(struct hark_timeline *t, struct lane **lane,
 }
 
 /* The last hit of any lane before the moment. */
-static int last_hit(struct hark_timeline *t, struct lane **lane,
-		    struct hit *out, struct hark_err *err)
+static int last_hit(struct timeline *t, struct lane **lane, struct hit *out,
+		    struct hark_err *err)
 {
 	int64_t turn = travel_turn(t, err);
 	int found = 0;
@@ -467,9 +487,8 @@ static int last_hit(struct hark_timeline *t, struct lane **lane,
 	return found;
 }
 
-static int go_to_hit(struct hark_timeline *t, struct lane *l,
-		     const struct hit *hit, enum hark_direction way,
-		     struct hark_err *err)
+static int go_to_hit(struct timeline *t, struct lane *l, const struct hit *hit,
+		     enum hark_direction way, struct hark_err *err)
 {
 	struct walker_place of_hit, at;
 
@@ -481,11 +500,11 @@ static int go_to_hit(struct hark_timeline *t, struct lane *l,
 	return 0;
 }
 
-static void say_hit(struct hark_timeline *t, const struct hit *hit,
+static void say_hit(struct timeline *t, const struct hit *hit,
 		    struct hark_stopped *out)
 {
 	*out = (struct hark_stopped){.why = hit->stop->kind,
-				     .thread = hark_selected(t),
+				     .thread = timeline_selected(t),
 				     .address = hit->address,
 				     .size = hit->size,
 				     .is_write = hit->is_write,
@@ -494,18 +513,18 @@ static void say_hit(struct hark_timeline *t, const struct hit *hit,
 				     .signal = hit->signal};
 }
 
-static int to_the_end(struct hark_timeline *t, enum hark_direction way,
+static int to_the_end(struct timeline *t, enum hark_direction way,
 		      struct hark_stopped *out, struct hark_err *err)
 {
 	struct hark_error why;
-	int rc = way == HARK_FORWARD ? hark_seek_end(t, &why)
-				     : hark_seek_start(t, &why);
+	int rc = way == HARK_FORWARD ? timeline_seek_end(t, &why)
+				     : timeline_seek_start(t, &why);
 
 	say(t, way == HARK_FORWARD ? HARK_STOP_END : HARK_STOP_START, out);
 	return rc < 0 ? err_set(err, HARK_EBUG, 0, "%s", why.text) : 0;
 }
 
-static int run(struct hark_timeline *t, enum hark_direction way,
+static int run(struct timeline *t, enum hark_direction way,
 	       struct hark_stopped *out, struct hark_err *err)
 {
 	struct lane *l = NULL;
@@ -522,8 +541,8 @@ static int run(struct hark_timeline *t, enum hark_direction way,
 	return 0;
 }
 
-int hark_run(struct hark_timeline *t, enum hark_direction way,
-	     struct hark_stopped *out, struct hark_error *err)
+int timeline_run(struct timeline *t, enum hark_direction way,
+		 struct hark_stopped *out, struct hark_error *err)
 {
 	unsigned selected = t->selected;
 	struct walker_place here = t->here;

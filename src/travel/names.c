@@ -77,19 +77,19 @@ static struct travel_names *names_of(struct hark_recording *r, uint32_t process)
 	return n;
 }
 
-static int is_given(struct hark_timeline *t, const struct wire_rec_name *name)
+static int is_given(struct timeline *t, const struct wire_rec_name *name)
 {
-	struct hark_position here = hark_where(t);
+	struct hark_position here = timeline_where(t);
 	struct hark_position then = {t->process, name->by, name->count, 0};
 
 	if (name->by == 0)
 		return 1;
 	if (name->by == here.thread)
 		return name->count < here.count;
-	return hark_position_compare(t, &then, &here) < 0;
+	return timeline_position_compare(t, &then, &here) < 0;
 }
 
-static const char *program_name(const struct hark_timeline *t)
+static const char *program_name(const struct timeline *t)
 {
 	struct recording *r = t->rec->r;
 
@@ -99,7 +99,7 @@ static const char *program_name(const struct hark_timeline *t)
 	return "";
 }
 
-const char *hark_thread_name(struct hark_timeline *t, uint32_t thread)
+const char *timeline_thread_name(struct timeline *t, uint32_t thread)
 {
 	const struct travel_names *n = names_of(t->rec, t->process);
 	const struct lane *l = travel_lane(t, thread);

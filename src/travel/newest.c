@@ -59,7 +59,7 @@ static int tick(uint64_t *clock, const struct record_event *e)
 /* The last one of the first n records of a segment that speaks of the index.
  * What was found in memory has the time that was told right before; what was
  * kept over a key was known before. */
-static struct touch fill_touch(struct hark_timeline *t, struct lane *l,
+static struct touch fill_touch(struct timeline *t, struct lane *l,
 			       unsigned segment, uint32_t index, uint64_t n,
 			       struct hark_err *err)
 {
@@ -98,7 +98,7 @@ static struct touch fill_touch(struct hark_timeline *t, struct lane *l,
 }
 
 /* By an instruction, the last time. */
-static struct touch touched_last(struct hark_timeline *t, struct lane *l,
+static struct touch touched_last(struct timeline *t, struct lane *l,
 				 const struct walker_place *end, uint64_t word,
 				 unsigned on, struct hark_err *err)
 {
@@ -122,7 +122,7 @@ static struct touch touched_last(struct hark_timeline *t, struct lane *l,
 }
 
 /* By the log, from segment `last` on and before: of that one it is known. */
-static struct touch told_last(struct hark_timeline *t, struct lane *l,
+static struct touch told_last(struct timeline *t, struct lane *l,
 			      struct touch last, uint64_t word,
 			      struct hark_err *err)
 {
@@ -155,8 +155,8 @@ static int is_behind(struct touch a, struct touch b)
 /* -- Times -- */
 
 /* Between which times of its thread a touch lies, unless that is known. */
-static int find_span(struct hark_timeline *t, const struct lane *l,
-		     struct touch *a, struct hark_err *err)
+static int find_span(struct timeline *t, const struct lane *l, struct touch *a,
+		     struct hark_err *err)
 {
 	unsigned end = a->segment + 2 < l->end ? a->segment + 2 : l->end;
 	const struct record_event *e;
@@ -187,7 +187,7 @@ static int find_span(struct hark_timeline *t, const struct lane *l,
 }
 
 /* The selected thread, now. */
-static struct touch now(const struct hark_timeline *t)
+static struct touch now(const struct timeline *t)
 {
 	const struct lane *l = &t->lanes[t->selected];
 	struct touch here = {.segment = l->first,
@@ -205,7 +205,7 @@ static struct touch now(const struct hark_timeline *t)
 
 /* -- Who was last -- */
 
-static struct touch last_touch(struct hark_timeline *t, struct lane *l,
+static struct touch last_touch(struct timeline *t, struct lane *l,
 			       struct walker *at, uint64_t word,
 			       struct hark_err *err)
 {
@@ -275,9 +275,8 @@ static int is_later(const struct touches *all, const struct touch *a,
 	return a->turn > b->turn;
 }
 
-static int find_touches(struct hark_timeline *t, struct walker **at,
-			uint64_t word, struct touches *out,
-			struct hark_err *err)
+static int find_touches(struct timeline *t, struct walker **at, uint64_t word,
+			struct touches *out, struct hark_err *err)
 {
 	out->n = t->n_lanes;
 	out->of = calloc(t->n_lanes, sizeof *out->of);
@@ -326,7 +325,7 @@ static int choose(const struct touches *all, const struct touch *here)
 	return (int)(best - all->of);
 }
 
-int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
+int travel_newest(struct timeline *t, struct walker **at, uint64_t address,
 		  struct hark_err *err)
 {
 	uint64_t word = address & ~(uint64_t)(WORD - 1);

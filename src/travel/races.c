@@ -27,7 +27,7 @@ int races_no_memory(struct hark_err *err)
 int races_ask(void *ctx)
 {
 	enum { EVERY_NS = 20000000 };
-	struct hark_timeline *t = ctx;
+	struct timeline *t = ctx;
 	struct timespec now;
 	int64_t ns;
 
@@ -103,7 +103,7 @@ void races_spare(struct races *r, unsigned kind, struct runner *x)
 		runner_free(x);
 }
 
-void races_leave(struct hark_timeline *t, uint32_t lane)
+void races_leave(struct timeline *t, uint32_t lane)
 {
 	enum { FEW = 8 };
 
@@ -115,7 +115,7 @@ void races_leave(struct hark_timeline *t, uint32_t lane)
 
 /* -- While it is alone ----------------------------------------------------- */
 
-int races_begins_alone(const struct hark_timeline *t, const struct lane *l)
+int races_begins_alone(const struct timeline *t, const struct lane *l)
 {
 	for (unsigned i = 0; i < t->n_lanes; i++)
 		if (&t->lanes[i] != l && t->lanes[i].about.parent == 0)
@@ -225,8 +225,8 @@ static int find(struct races *r, struct conflicts *c, struct hark_err *err)
 	return races_plain(r, err) < 0 ? -1 : races_conflicts(r, c, err);
 }
 
-int hark_races(struct hark_timeline *t, hark_each_race *each, void *ctx,
-	       struct hark_error *err)
+int timeline_races(struct timeline *t, hark_each_race *each, void *ctx,
+		   struct hark_error *err)
 {
 	struct races r = {.t = t};
 	struct conflicts c = {0};

@@ -153,7 +153,7 @@ struct range {
 };
 typedef int races_each_touch(void *ctx, struct walker *w,
 			     const struct touch *touch);
-int races_scan(struct hark_timeline *t, const struct region *r,
+int races_scan(struct timeline *t, const struct region *r,
 	       const struct range *ranges, unsigned n, races_each_touch *each,
 	       void *ctx, struct hark_err *err);
 
@@ -175,7 +175,7 @@ struct conflicts {
 	size_t n_regions, room_regions;
 };
 /* 1: there were some. */
-int races_tell(struct hark_timeline *t, const struct conflicts *c,
+int races_tell(struct timeline *t, const struct conflicts *c,
 	       hark_each_race *each, void *ctx, struct hark_err *err);
 
 /* -- races.c -- */
@@ -198,7 +198,7 @@ struct spare {
 };
 
 struct races {
-	struct hark_timeline *t;
+	struct timeline *t;
 	struct spare spare[2]; /* by kind */
 	struct numbers stops;  /* instructions that may synchronise */
 	struct numbers words;  /* they act on: addresses */
@@ -227,7 +227,7 @@ int races_runner(struct races *r, const struct lane *l, unsigned kind,
 void races_spare(struct races *r, unsigned kind, struct runner *x);
 /* Is it the one that all others come from? Then whatever it does before it
  * makes the first of them is before everything that they do. */
-int races_begins_alone(const struct hark_timeline *t, const struct lane *l);
+int races_begins_alone(const struct timeline *t, const struct lane *l);
 /* At a CALL: does it make another thread? */
 static inline int races_makes_thread(const struct races_call *c)
 {
@@ -237,7 +237,7 @@ static inline int races_makes_thread(const struct races_call *c)
  * they are hushed. It takes as long as so many stops. */
 enum { RACES_PATIENCE = 256 };
 /* A lane's scout is not needed any more: there may be thousands. */
-void races_leave(struct hark_timeline *t, uint32_t lane);
+void races_leave(struct timeline *t, uint32_t lane);
 /* The word that an address is in. */
 static inline uint64_t races_word(uint64_t address)
 {

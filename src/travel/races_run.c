@@ -505,7 +505,7 @@ static int by_turn(const void *a, const void *b)
 
 static int prepare(struct third *s)
 {
-	const struct hark_timeline *t = s->r->t;
+	const struct timeline *t = s->r->t;
 
 	s->racers = calloc(t->n_lanes, sizeof *s->racers);
 	s->order = calloc(t->n_lanes, sizeof(struct racer *));

@@ -109,7 +109,7 @@ static int scan(const struct scan *s, struct hark_err *err)
 	return 0;
 }
 
-int races_scan(struct hark_timeline *t, const struct region *r,
+int races_scan(struct timeline *t, const struct region *r,
 	       const struct range *ranges, unsigned n, races_each_touch *each,
 	       void *ctx, struct hark_err *err)
 {
@@ -141,7 +141,7 @@ struct wish {
 };
 
 struct tell {
-	struct hark_timeline *t;
+	struct timeline *t;
 	const struct conflicts *c;
 	struct wish *wishes; /* owned */
 	size_t n_wishes;
@@ -487,7 +487,7 @@ static int tell(struct tell *s, hark_each_race *each, void *ctx)
 	return rc;
 }
 
-int races_tell(struct hark_timeline *t, const struct conflicts *c,
+int races_tell(struct timeline *t, const struct conflicts *c,
 	       hark_each_race *each, void *ctx, struct hark_err *err)
 {
 	struct tell s = {.t = t, .c = c, .err = err};

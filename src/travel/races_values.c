@@ -23,7 +23,7 @@ struct writer {
 
 struct values {
 	struct races races;
-	struct hark_timeline *t;
+	struct timeline *t;
 	uint64_t address, len;
 	unsigned lane; /* of the moment */
 	struct walker_place here;
@@ -208,7 +208,7 @@ static void ask_others(const struct values *v, struct lane *l,
 		       const struct walker_place *at, uint8_t *bytes,
 		       uint8_t *known)
 {
-	struct hark_timeline *t = v->t;
+	struct timeline *t = v->t;
 	unsigned selected = t->selected;
 	struct walker_place here = t->here;
 	struct hark_err ignored = {0};
@@ -394,8 +394,9 @@ static int find(struct values *v, struct hark_err *err)
 	return 0;
 }
 
-int hark_possible(struct hark_timeline *t, uint64_t address, uint64_t len,
-		  hark_each_possible *each, void *ctx, struct hark_error *err)
+int timeline_possible(struct timeline *t, uint64_t address, uint64_t len,
+		      hark_each_possible *each, void *ctx,
+		      struct hark_error *err)
 {
 	struct values v = {.t = t,
 			   .address = address,

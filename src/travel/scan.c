@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct scan {
-	struct hark_timeline *t;
+	struct timeline *t;
 	struct lane *l;
 	struct walker *w;
 	const struct stop *stops;
@@ -305,7 +305,7 @@ static int run(struct scan *s, const struct stretch *range,
 }
 
 /* A stretch may begin before what is recorded. */
-static void clip(const struct hark_timeline *t, const struct lane *l,
+static void clip(const struct timeline *t, const struct lane *l,
 		 struct stretch *range)
 {
 	uint64_t first = travel_first_count(t, l);
@@ -336,7 +336,7 @@ static int set_out(struct scan *s, struct stretch *range, struct hark_err *err)
 	return walker_goto_segment(s->w, s->segment, err);
 }
 
-static int scan_segment(struct hark_timeline *t, struct lane *l,
+static int scan_segment(struct timeline *t, struct lane *l,
 			const struct stretch *of, const struct stop *stops,
 			unsigned n_stops, scan_each *each, void *ctx,
 			struct hark_err *err)
@@ -371,10 +371,9 @@ static int scan_segment(struct hark_timeline *t, struct lane *l,
 /* -- Conditions -- */
 
 /* It goes forwards only, as the scout does. */
-int travel_come_to(struct hark_timeline *t, struct lane *l,
-		   const struct hit *hit, enum hark_direction way,
-		   struct walker_place *of_hit, struct walker_place *out,
-		   struct hark_err *err)
+int travel_come_to(struct timeline *t, struct lane *l, const struct hit *hit,
+		   enum hark_direction way, struct walker_place *of_hit,
+		   struct walker_place *out, struct hark_err *err)
 {
 	struct walker *w = travel_walker(t, l, err);
 
@@ -388,9 +387,9 @@ int travel_come_to(struct hark_timeline *t, struct lane *l,
 	return walker_place(w, out, err);
 }
 
-int travel_is_wanted(struct hark_timeline *t, struct lane *l,
-		     const struct hit *hit, enum hark_direction way,
-		     struct walker_place *of_hit, struct hark_err *err)
+int travel_is_wanted(struct timeline *t, struct lane *l, const struct hit *hit,
+		     enum hark_direction way, struct walker_place *of_hit,
+		     struct hark_err *err)
 {
 	unsigned selected = t->selected;
 	struct walker_place here = t->here, at;
@@ -416,7 +415,7 @@ int travel_is_wanted(struct hark_timeline *t, struct lane *l,
 enum { HITS_MOST = 1 << 14, STRETCH = 1 << 16 };
 
 struct last {
-	struct hark_timeline *t;
+	struct timeline *t;
 	struct lane *l;
 	struct hit hit; /* if it has a stop */
 	unsigned n, most;
@@ -450,7 +449,7 @@ static int scan_part(struct last *last, const struct stretch *part,
 
 /* A scout looks at everything on its way; so somebody else goes ahead, and
  * leaves a frame for it. */
-static int ferry_to(struct hark_timeline *t, struct lane *l, uint64_t count,
+static int ferry_to(struct timeline *t, struct lane *l, uint64_t count,
 		    struct hark_err *err)
 {
 	struct walker *w = travel_ferry(t, l, err);
@@ -585,7 +584,7 @@ static int may_have(struct index *x, unsigned segment, const struct lane *l,
 }
 
 /* Is a part of the stretch in the segment? */
-static int is_in(const struct hark_timeline *t, const struct lane *l,
+static int is_in(const struct timeline *t, const struct lane *l,
 		 const struct stretch *range, unsigned s)
 {
 	struct recording *r = t->rec->r;
@@ -597,7 +596,7 @@ static int is_in(const struct hark_timeline *t, const struct lane *l,
 }
 
 /* Segment by segment, backwards. */
-int travel_scan_last(struct hark_timeline *t, struct lane *l,
+int travel_scan_last(struct timeline *t, struct lane *l,
 		     const struct stretch *range, const struct stop *stops,
 		     unsigned n_stops, struct hit *out, struct hark_err *err)
 {
@@ -648,10 +647,9 @@ static int tell_once(void *ctx, struct walker *at, const struct hit *hit)
 	return o->each(o->ctx, at, hit);
 }
 
-int travel_scan(struct hark_timeline *t, struct lane *l,
-		const struct stretch *range, int is_all,
-		const struct stop *stops, unsigned n_stops, scan_each *each,
-		void *ctx, struct hark_err *err)
+int travel_scan(struct timeline *t, struct lane *l, const struct stretch *range,
+		int is_all, const struct stop *stops, unsigned n_stops,
+		scan_each *each, void *ctx, struct hark_err *err)
 {
 	struct index *x = travel_index(t, is_all ? l->end - l->first : 0, err);
 	struct once once = {.each = each, .ctx = ctx};

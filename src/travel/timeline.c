@@ -30,7 +30,7 @@ static int64_t now_ns(void)
 static int ask(void *ctx)
 {
 	enum { EVERY_NS = 20000000 };
-	struct hark_timeline *t = ctx;
+	struct timeline *t = ctx;
 	int64_t now;
 
 	if (t->progress == NULL)
@@ -42,7 +42,7 @@ static int ask(void *ctx)
 	return t->progress(t->progress_ctx, t->done, t->total);
 }
 
-void hark_on_progress(struct hark_timeline *t, hark_progress *f, void *ctx)
+void timeline_on_progress(struct timeline *t, hark_progress *f, void *ctx)
 {
 	t->progress = f;
 	t->progress_ctx = ctx;
@@ -50,7 +50,7 @@ void hark_on_progress(struct hark_timeline *t, hark_progress *f, void *ctx)
 
 /* -- Lanes -- */
 
-struct lane *travel_lane(struct hark_timeline *t, uint32_t thread)
+struct lane *travel_lane(struct timeline *t, uint32_t thread)
 {
 	for (unsigned i = 0; i < t->n_lanes; i++)
 		if (t->lanes[i].about.number == thread)
@@ -58,7 +58,7 @@ struct lane *travel_lane(struct hark_timeline *t, uint32_t thread)
 	return NULL;
 }
 
-static struct walker *make_walker(struct hark_timeline *t, struct lane *l,
+static struct walker *make_walker(struct timeline *t, struct lane *l,
 				  struct walker **at, struct hark_err *err)
 {
 	if (*at == NULL) {
@@ -73,19 +73,19 @@ static struct walker *make_walker(struct hark_timeline *t, struct lane *l,
 	return *at;
 }
 
-struct walker *travel_walker(struct hark_timeline *t, struct lane *l,
+struct walker *travel_walker(struct timeline *t, struct lane *l,
 			     struct hark_err *err)
 {
 	return make_walker(t, l, &l->walker, err);
 }
 
-struct walker *travel_scout(struct hark_timeline *t, struct lane *l,
+struct walker *travel_scout(struct timeline *t, struct lane *l,
 			    struct hark_err *err)
 {
 	return make_walker(t, l, &l->scout, err);
 }
 
-struct walker *travel_ferry(struct hark_timeline *t, struct lane *l,
+struct walker *travel_ferry(struct timeline *t, struct lane *l,
 			    struct hark_err *err)
 {
 	return make_walker(t, l, &l->ferry, err);
@@ -108,8 +108,7 @@ static int see_start(void *ctx, const struct record_event *e,
 	return 1;
 }
 
-static int read_start(struct hark_timeline *t, struct lane *l,
-		      struct hark_err *err)
+static int read_start(struct timeline *t, struct lane *l, struct hark_err *err)
 {
 	struct recording_stream *in;
 
@@ -119,7 +118,7 @@ static int read_start(struct hark_timeline *t, struct lane *l,
 									   : 0;
 }
 
-static int find_lanes(struct hark_timeline *t, struct hark_err *err)
+static int find_lanes(struct timeline *t, struct hark_err *err)
 {
 	struct recording *r = t->rec->r;
 	unsigned n = recording_n_segments(r), lanes = 0;
@@ -157,7 +156,7 @@ static int find_lanes(struct hark_timeline *t, struct hark_err *err)
 }
 
 /* Each lane's own turns. */
-static int find_turns(struct hark_timeline *t, struct hark_err *err)
+static int find_turns(struct timeline *t, struct hark_err *err)
 {
 	size_t n;
 
@@ -191,7 +190,7 @@ static int find_turns(struct hark_timeline *t, struct hark_err *err)
 	return 0;
 }
 
-const struct recording_process *travel_process(const struct hark_timeline *t)
+const struct recording_process *travel_process(const struct timeline *t)
 {
 	struct recording *r = t->rec->r;
 
@@ -203,14 +202,14 @@ const struct recording_process *travel_process(const struct hark_timeline *t)
 
 /* -- The beginning -- */
 
-uint64_t travel_first_count(const struct hark_timeline *t, const struct lane *l)
+uint64_t travel_first_count(const struct timeline *t, const struct lane *l)
 {
 	return recording_segment(t->rec->r, l->first)->count;
 }
 
 /* The first thread; if its beginning was dropped, whoever has the first turn
  * that is left. */
-struct lane *travel_first_lane(struct hark_timeline *t)
+struct lane *travel_first_lane(struct timeline *t)
 {
 	struct lane *l = NULL;
 
@@ -220,7 +219,7 @@ struct lane *travel_first_lane(struct hark_timeline *t)
 	return l != NULL ? l : &t->lanes[0];
 }
 
-static int set_start(struct hark_timeline *t, struct hark_err *err)
+static int set_start(struct timeline *t, struct hark_err *err)
 {
 	struct lane *l = travel_first_lane(t);
 
@@ -229,7 +228,7 @@ static int set_start(struct hark_timeline *t, struct hark_err *err)
 
 /* -- Life -- */
 
-static int prepare(struct hark_timeline *t, struct hark_err *err)
+static int prepare(struct timeline *t, struct hark_err *err)
 {
 	return find_lanes(t, err) < 0 || find_turns(t, err) < 0 ||
 		       maps_load(t->rec->r, t->process, &t->maps, err) < 0 ||
@@ -240,7 +239,7 @@ static int prepare(struct hark_timeline *t, struct hark_err *err)
 
 /* Frames and the past are kept to be quick, so all lanes together must not take
  * more of them than a quarter each of what hark may have. */
-static void share_memory(struct hark_timeline *t)
+static void share_memory(struct timeline *t)
 {
 	enum { LEAST = 8 << 20 };
 	uint64_t share = bounds_memory() / 4 / (t->n_lanes + 1);
@@ -250,10 +249,10 @@ static void share_memory(struct hark_timeline *t)
 		t->memory_max = (size_t)share;
 }
 
-int hark_timeline_open(struct hark_recording *r, uint32_t process,
-		       struct hark_timeline **out, struct hark_error *err)
+int timeline_open(struct hark_recording *r, uint32_t process,
+		  struct timeline **out, struct hark_error *err)
 {
-	struct hark_timeline *t = calloc(1, sizeof *t);
+	struct timeline *t = calloc(1, sizeof *t);
 	struct hark_err why = {0};
 
 	if (t == NULL)
@@ -266,7 +265,7 @@ int hark_timeline_open(struct hark_recording *r, uint32_t process,
 	if (process == 0 && recording_n_processes(r->r) > 0)
 		t->process = recording_process(r->r, 0)->number;
 	if (prepare(t, &why) < 0) {
-		hark_timeline_close(t);
+		timeline_close(t);
 		return travel_failed(&why, err);
 	}
 	share_memory(t);
@@ -274,7 +273,7 @@ int hark_timeline_open(struct hark_recording *r, uint32_t process,
 	return 0;
 }
 
-static void free_timeline(struct hark_timeline *t)
+static void free_timeline(struct timeline *t)
 {
 	for (unsigned i = 0; i < t->n_lanes; i++) {
 		walker_free(t->lanes[i].walker);
@@ -297,10 +296,10 @@ static void free_timeline(struct hark_timeline *t)
 	free(t);
 }
 
-void hark_timeline_close(struct hark_timeline *t)
+void timeline_close(struct timeline *t)
 {
 	while (t != NULL) {
-		struct hark_timeline *parent = t->parent;
+		struct timeline *parent = t->parent;
 
 		free_timeline(t);
 		t = parent;
@@ -311,17 +310,49 @@ void hark_timeline_close(struct hark_timeline *t)
 
 enum { INDEX_WORTH = 4 }; /* segments */
 
+struct building {
+	hark_progress *progress;
+	void *ctx;
+};
+
 static int show_building(void *ctx, unsigned done, unsigned n)
 {
-	struct hark_timeline *t = ctx;
+	const struct building *b = ctx;
 
-	t->done = done;
-	t->total = n;
-	return t->progress != NULL ? t->progress(t->progress_ctx, done, n) : 0;
+	return b->progress != NULL ? b->progress(b->ctx, done, n) : 0;
+}
+
+static struct index *load_index(struct hark_recording *rec)
+{
+	if (rec->index == NULL) {
+		rec->index = index_new(recording_n_segments(rec->r));
+		if (rec->index != NULL)
+			index_read(rec->index, rec->index_fd, rec->id);
+	}
+	return rec->index;
+}
+
+int travel_build_index(struct hark_recording *rec, unsigned first, unsigned end,
+		       hark_progress *f, void *ctx, struct hark_err *err)
+{
+	struct building b = {f, ctx};
+	struct stat st;
+
+	if (load_index(rec) == NULL)
+		return out_of_memory(err);
+	if (index_build(rec->index, rec->r, first, end, show_building, &b,
+			err) < 0)
+		return -1;
+	/* It is as good if it cannot be kept. */
+	if (stat(rec->path, &st) == 0)
+		index_store(rec->index, rec->path, (size_t)st.st_size / 4);
+	return index_write(rec->index, rec->built_fd, rec->id) < 0
+		   ? out_of_memory(err)
+		   : 0;
 }
 
 /* Does it know all segments of the process? */
-static int is_whole(const struct hark_timeline *t)
+static int is_whole(const struct timeline *t)
 {
 	unsigned end = t->lanes[t->n_lanes - 1].end;
 
@@ -331,37 +362,28 @@ static int is_whole(const struct hark_timeline *t)
 	return 1;
 }
 
-struct index *travel_index(struct hark_timeline *t, unsigned without,
+struct index *travel_index(struct timeline *t, unsigned without,
 			   struct hark_err *err)
 {
 	struct hark_recording *rec = t->rec;
 	struct hark_err why = {0};
-	struct stat st;
 
-	if (rec->index == NULL) {
-		rec->index = index_new(recording_n_segments(rec->r));
-		if (rec->index != NULL)
-			index_load(rec->index, rec->path);
-	}
-	if (rec->index == NULL || without < INDEX_WORTH || t->has_indexed ||
-	    is_whole(t))
+	if (load_index(rec) == NULL || without < INDEX_WORTH ||
+	    t->has_indexed || is_whole(t))
 		return rec->index;
 	t->has_indexed = 1;
-	if (index_build(rec->index, rec->r, t->lanes[0].first,
-			t->lanes[t->n_lanes - 1].end, show_building, t,
-			&why) < 0) {
+	if (rec->build(rec->build_ctx, t->lanes[0].first,
+		       t->lanes[t->n_lanes - 1].end, &why) < 0) {
 		t->has_indexed = why.code != HARK_ETIME;
 		if (why.code == HARK_ETIME)
 			*err = why;
 		return rec->index;
 	}
-	/* It is as good if it cannot be kept. */
-	if (stat(rec->path, &st) == 0)
-		index_store(rec->index, rec->path, (size_t)st.st_size / 4);
+	index_read(rec->index, rec->built_fd, rec->id);
 	return rec->index;
 }
 
-int hark_prepare_search(struct hark_timeline *t, struct hark_error *err)
+int timeline_prepare_search(struct timeline *t, struct hark_error *err)
 {
 	struct hark_err why = {0};
 
@@ -372,7 +394,7 @@ int hark_prepare_search(struct hark_timeline *t, struct hark_error *err)
 
 /* -- Turns -- */
 
-static int64_t turn_number(const struct hark_timeline *t, const struct lane *l,
+static int64_t turn_number(const struct timeline *t, const struct lane *l,
 			   unsigned segment, uint64_t turns)
 {
 	uint64_t k;
@@ -387,13 +409,13 @@ static int64_t turn_number(const struct hark_timeline *t, const struct lane *l,
 	return l->turns[k - 1];
 }
 
-int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
+int64_t travel_turn_of(const struct timeline *t, const struct lane *l,
 		       struct walker *w)
 {
 	return turn_number(t, l, walker_segment(w), walker_turns(w));
 }
 
-int64_t travel_turn(struct hark_timeline *t, struct hark_err *err)
+int64_t travel_turn(struct timeline *t, struct hark_err *err)
 {
 	struct lane *l = &t->lanes[t->selected];
 	struct walker *w = travel_walker(t, l, err);
@@ -409,7 +431,7 @@ int64_t travel_turn(struct hark_timeline *t, struct hark_err *err)
 	return travel_turn_of(t, l, w);
 }
 
-int travel_place_at(const struct hark_timeline *t, const struct lane *l,
+int travel_place_at(const struct timeline *t, const struct lane *l,
 		    int64_t turn, uint64_t *count, uint64_t *pc)
 {
 	uint32_t low = 0, high = l->n_turns;
@@ -434,8 +456,7 @@ int travel_place_at(const struct hark_timeline *t, const struct lane *l,
 }
 
 /* What the last record of a lane is; looked at once. */
-static int find_end(struct hark_timeline *t, struct lane *l,
-		    struct hark_err *err)
+static int find_end(struct timeline *t, struct lane *l, struct hark_err *err)
 {
 	const struct record_event *e;
 	struct events events;
@@ -456,7 +477,7 @@ static int find_end(struct hark_timeline *t, struct lane *l,
 	return rc;
 }
 
-int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
+int travel_last_count(struct timeline *t, struct lane *l, uint64_t *out,
 		      struct hark_err *err)
 {
 	int rc = find_end(t, l, err);
@@ -466,7 +487,7 @@ int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
 }
 
 /* Brings a walker of the lane to its end. */
-static int run_to_end(struct hark_timeline *t, struct lane *l, struct walker *w,
+static int run_to_end(struct timeline *t, struct lane *l, struct walker *w,
 		      struct hark_err *err)
 {
 	struct walker_place place;
@@ -492,7 +513,7 @@ static int run_to_end(struct hark_timeline *t, struct lane *l, struct walker *w,
 	return 0;
 }
 
-int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
+int travel_last(struct timeline *t, struct lane *l, struct hark_err *err)
 {
 	if (l->has_last)
 		return 0;
@@ -504,7 +525,7 @@ int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err)
 }
 
 /* To its end, where it should be anyway. */
-static int bring_to_window(struct hark_timeline *t, struct walker *w,
+static int bring_to_window(struct timeline *t, struct walker *w,
 			   struct hark_err *err)
 {
 	const struct walker_place *p =
@@ -515,7 +536,7 @@ static int bring_to_window(struct hark_timeline *t, struct walker *w,
 
 /* To where its next turn begins. Who is there already may have begun it, and
  * knows what it cannot know yet. */
-static int bring_before_turn(struct hark_timeline *t, const struct lane *l,
+static int bring_before_turn(struct timeline *t, const struct lane *l,
 			     struct walker *w, int64_t turn, uint64_t count,
 			     uint64_t pc, struct hark_err *err)
 {
@@ -527,7 +548,7 @@ static int bring_before_turn(struct hark_timeline *t, const struct lane *l,
 	return walker_goto_pc(w, count, pc, err) < 0 ? -1 : 1;
 }
 
-int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
+int travel_bring(struct timeline *t, struct lane *l, struct walker **out,
 		 struct hark_err *err)
 {
 	struct walker *w = travel_walker(t, l, err);
@@ -559,7 +580,7 @@ int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
 
 /* -- The moment -- */
 
-int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
+int travel_set(struct timeline *t, struct lane *l, uint64_t count,
 	       uint64_t step, struct hark_err *err)
 {
 	struct walker *w = travel_walker(t, l, err);
@@ -582,25 +603,25 @@ int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
 	return 0;
 }
 
-unsigned hark_n_threads(const struct hark_timeline *t)
+unsigned timeline_n_threads(const struct timeline *t)
 {
 	return t->n_lanes;
 }
 
-const struct hark_thread *hark_thread(const struct hark_timeline *t, unsigned i)
+const struct hark_thread *timeline_thread(const struct timeline *t, unsigned i)
 {
 	struct hark_err ignored = {0};
 
 	if (i >= t->n_lanes)
 		return NULL;
 	/* Where a life ends is found out when somebody asks. */
-	travel_last((struct hark_timeline *)t, &t->lanes[i], &ignored);
+	travel_last((struct timeline *)t, &t->lanes[i], &ignored);
 	return &t->lanes[i].about;
 }
 
 /* One whose log ends without an end was there until all ended: in a system
  * call, most often. */
-int hark_thread_lives(struct hark_timeline *t, uint32_t thread)
+int timeline_thread_lives(struct timeline *t, uint32_t thread)
 {
 	struct lane *l = travel_lane(t, thread);
 	struct hark_err ignored = {0};
@@ -618,13 +639,12 @@ int hark_thread_lives(struct hark_timeline *t, uint32_t thread)
 	       (how == 2 && find_end(t, l, &ignored) == 0 && !l->has_end);
 }
 
-uint32_t hark_selected(const struct hark_timeline *t)
+uint32_t timeline_selected(const struct timeline *t)
 {
 	return t->lanes[t->selected].about.number;
 }
 
-int hark_select(struct hark_timeline *t, uint32_t thread,
-		struct hark_error *err)
+int timeline_select(struct timeline *t, uint32_t thread, struct hark_error *err)
 {
 	struct lane *l = travel_lane(t, thread);
 	struct hark_err why = {0};
@@ -649,14 +669,14 @@ int hark_select(struct hark_timeline *t, uint32_t thread,
 	return 0;
 }
 
-struct hark_position hark_where(struct hark_timeline *t)
+struct hark_position timeline_where(struct timeline *t)
 {
-	return (struct hark_position){t->process, hark_selected(t),
+	return (struct hark_position){t->process, timeline_selected(t),
 				      t->here.count, t->here.step};
 }
 
-int hark_seek(struct hark_timeline *t, const struct hark_position *to,
-	      struct hark_error *err)
+int timeline_seek(struct timeline *t, const struct hark_position *to,
+		  struct hark_error *err)
 {
 	struct lane *l = travel_lane(t, to->thread);
 	struct hark_err why = {0};
@@ -675,7 +695,7 @@ int hark_seek(struct hark_timeline *t, const struct hark_position *to,
 		   : 0;
 }
 
-int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
+int timeline_seek_start(struct timeline *t, struct hark_error *err)
 {
 	struct hark_err why = {0};
 
@@ -683,7 +703,7 @@ int hark_seek_start(struct hark_timeline *t, struct hark_error *err)
 }
 
 /* Whoever died, and took all others along; or else who has the last turn. */
-static struct lane *last_lane(struct hark_timeline *t)
+static struct lane *last_lane(struct timeline *t)
 {
 	size_t n = t->order != NULL ? order_n_turns(t->order) : 0;
 	struct hark_err ignored = {0};
@@ -698,7 +718,7 @@ static struct lane *last_lane(struct hark_timeline *t)
 	return l != NULL ? l : &t->lanes[0];
 }
 
-int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
+int timeline_seek_end(struct timeline *t, struct hark_error *err)
 {
 	struct lane *l = last_lane(t);
 	struct hark_err why = {0};
@@ -711,7 +731,7 @@ int hark_seek_end(struct hark_timeline *t, struct hark_error *err)
 	return rc < 0 ? travel_failed(&why, err) : 0;
 }
 
-static int prepare_range(struct hark_timeline *t, struct lane *l, uint64_t from,
+static int prepare_range(struct timeline *t, struct lane *l, uint64_t from,
 			 uint64_t to, unsigned n, struct hark_err *err)
 {
 	struct walker *w = travel_ferry(t, l, err);
@@ -729,9 +749,9 @@ static int prepare_range(struct hark_timeline *t, struct lane *l, uint64_t from,
 	return 0;
 }
 
-int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
-		 const struct hark_position *to, unsigned n,
-		 struct hark_error *err)
+int timeline_prepare(struct timeline *t, const struct hark_position *from,
+		     const struct hark_position *to, unsigned n,
+		     struct hark_error *err)
 {
 	struct lane *l = travel_lane(t, from->thread);
 	struct hark_err why = {0};

@@ -12,6 +12,8 @@
  *	window.c	a thread's last instructions, for going back
  *	ask.c		questions
  *	names.c		what threads are called
+ *	serve.c		the process that all of these run in
+ *	remote*.c	what programs call
  *
  * The moment is a place of the selected thread. Every other thread has done
  * all its turns (record/order.h) before the one that the selected is in, and
@@ -19,7 +21,7 @@
 #ifndef TRAVEL_TIMELINE_H
 #define TRAVEL_TIMELINE_H
 
-#include <hark/recording.h>
+#include "travel/inner.h"
 
 #include "record/order.h"
 #include "travel/frames.h"
@@ -35,6 +37,11 @@ struct travel_file {
 	int tried;
 };
 
+struct travel_text {
+	struct travel_text *next; /* owned */
+	char text[];
+};
+
 struct hark_recording {
 	struct recording *r;		/* owned */
 	struct hark_process *processes; /* owned */
@@ -42,7 +49,15 @@ struct hark_recording {
 	struct travel_file *files;	/* owned: of modules */
 	char *path;			/* owned */
 	struct index *index;		/* owned; NULL: not asked for */
-	struct travel_names *names;	/* owned: of threads, by process */
+	uint64_t id;			/* the file's */
+	int index_fd; /* owned: FILE.index; -1: there is none */
+	int built_fd; /* owned: an index that was made since; -1: none */
+	/* Where timelines are replayed: has an index made, into built_fd. */
+	int (*build)(void *ctx, unsigned first, unsigned end,
+		     struct hark_err *err);
+	void *build_ctx;
+	struct travel_names *names; /* owned: of threads, by process */
+	struct travel_text *texts;  /* owned: names that were told */
 };
 
 /* A thread. Walkers are made when they are needed: one is where the moment is
@@ -58,7 +73,7 @@ struct lane {
 	struct frames *frames; /* owned: left by its walkers */
 	uint32_t *turns;       /* owned: of the order, its own */
 	uint32_t n_turns;
-	struct hark_timeline *of;	 /* borrowed: whose lane it is */
+	struct timeline *of;		 /* borrowed: whose lane it is */
 	const struct fresh_event *fresh; /* borrowed: last asked for */
 	unsigned fresh_segment;		 /* that it is in */
 	int has_last;
@@ -76,7 +91,7 @@ struct stop {
 	unsigned on;	     /* HARK_ON_* */
 	uint64_t address, len;
 	int64_t number;
-	hark_condition *when;
+	timeline_condition *when;
 	void *ctx;
 };
 
@@ -93,7 +108,7 @@ struct newest {
 /* Of the shadow's index, of 4 KiB. */
 enum { TRAVEL_PAGES = 1 << 20 };
 
-struct hark_timeline {
+struct timeline {
 	struct hark_recording *rec; /* borrowed */
 	uint32_t process;
 	struct lane *lanes; /* owned */
@@ -106,14 +121,15 @@ struct hark_timeline {
 	int in_window;		       /* -1: no */
 	unsigned window_of;	       /* lane */
 	uint64_t window_counts;	       /* how long it is */
+	uint32_t window_number;	       /* so many were opened */
 	struct order *order;	       /* owned */
 	struct maps *maps;	       /* owned */
 	struct fresh *fresh;	       /* owned */
 	struct hark_mapping *mappings; /* owned */
 	struct hark_mapping *shown;    /* owned: to whoever asked last */
 	unsigned n_mappings;
-	const struct map *maps_now;   /* borrowed: what they are made of */
-	struct hark_timeline *parent; /* owned: at the fork; NULL: none */
+	const struct map *maps_now; /* borrowed: what they are made of */
+	struct timeline *parent;    /* owned: at the fork; NULL: none */
 	int has_asked_parent;
 	int has_indexed;    /* it was tried, at least */
 	uint64_t near;	    /* counts that are replayed in no time */
@@ -143,39 +159,43 @@ struct travel_file *travel_file(struct hark_recording *r, unsigned i,
 
 /* -- timeline.c -- */
 
-struct lane *travel_lane(struct hark_timeline *t, uint32_t thread);
-const struct recording_process *travel_process(const struct hark_timeline *t);
+struct lane *travel_lane(struct timeline *t, uint32_t thread);
+const struct recording_process *travel_process(const struct timeline *t);
 /* Where what is recorded of it begins: at 0, unless that was dropped. */
-uint64_t travel_first_count(const struct hark_timeline *t,
-			    const struct lane *l);
+uint64_t travel_first_count(const struct timeline *t, const struct lane *l);
 /* In which the recording begins. */
-struct lane *travel_first_lane(struct hark_timeline *t);
+struct lane *travel_first_lane(struct timeline *t);
 /* Its walkers, made now if need be. NULL: *err. */
-struct walker *travel_walker(struct hark_timeline *t, struct lane *l,
+struct walker *travel_walker(struct timeline *t, struct lane *l,
 			     struct hark_err *err);
-struct walker *travel_scout(struct hark_timeline *t, struct lane *l,
+struct walker *travel_scout(struct timeline *t, struct lane *l,
 			    struct hark_err *err);
-struct walker *travel_ferry(struct hark_timeline *t, struct lane *l,
+struct walker *travel_ferry(struct timeline *t, struct lane *l,
 			    struct hark_err *err);
 /* The count of the lane's last record. */
-int travel_last_count(struct hark_timeline *t, struct lane *l, uint64_t *out,
+int travel_last_count(struct timeline *t, struct lane *l, uint64_t *out,
 		      struct hark_err *err);
 /* The lane's walker is where it is at the moment: 1. 0: it does not live. */
-int travel_bring(struct hark_timeline *t, struct lane *l, struct walker **out,
+int travel_bring(struct timeline *t, struct lane *l, struct walker **out,
 		 struct hark_err *err);
 /* The turn that the moment is in; of the order. -1: none. */
-int64_t travel_turn(struct hark_timeline *t, struct hark_err *err);
+int64_t travel_turn(struct timeline *t, struct hark_err *err);
 /* The turn that a walker of the lane is in. */
-int64_t travel_turn_of(const struct hark_timeline *t, const struct lane *l,
+int64_t travel_turn_of(const struct timeline *t, const struct lane *l,
 		       struct walker *w);
 /* Where the lane is when turn `turn` is being done by another: its place is
  * where its next turn begins. 0: it is not born. 2: at its end. */
-int travel_place_at(const struct hark_timeline *t, const struct lane *l,
+int travel_place_at(const struct timeline *t, const struct lane *l,
 		    int64_t turn, uint64_t *count, uint64_t *pc);
 /* From here on the moment is this one. */
-int travel_set(struct hark_timeline *t, struct lane *l, uint64_t count,
+int travel_set(struct timeline *t, struct lane *l, uint64_t count,
 	       uint64_t step, struct hark_err *err);
-int travel_last(struct hark_timeline *t, struct lane *l, struct hark_err *err);
+int travel_last(struct timeline *t, struct lane *l, struct hark_err *err);
+
+/* In the program's own process: makes the index of these segments, for all, and
+ * keeps it beside the recording. */
+int travel_build_index(struct hark_recording *rec, unsigned first, unsigned end,
+		       hark_progress *f, void *ctx, struct hark_err *err);
 
 /* -- names.c -- */
 
@@ -184,17 +204,17 @@ void travel_names_free(struct travel_names *n);
 /* Which segments touch what; NULL: it is not known, or *err. If it is not
  * there, it is made if so many segments would have to be looked through
  * without it. */
-struct index *travel_index(struct hark_timeline *t, unsigned without,
+struct index *travel_index(struct timeline *t, unsigned without,
 			   struct hark_err *err);
 
 /* -- memory.c -- */
 
-size_t travel_read(struct hark_timeline *t, uint64_t address, size_t len,
+size_t travel_read(struct timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err);
 /* Those of the moment: t->mappings. */
-int travel_find_mappings(struct hark_timeline *t, struct hark_err *err);
+int travel_find_mappings(struct timeline *t, struct hark_err *err);
 /* Of the mappings that were last looked at, the first that ends behind it. */
-unsigned travel_mapping_from(const struct hark_timeline *t, uint64_t address);
+unsigned travel_mapping_from(const struct timeline *t, uint64_t address);
 
 /* No thread ever has, of its process. */
 enum { TRAVEL_UNTOUCHED = 2 };
@@ -203,14 +223,12 @@ enum { TRAVEL_UNTOUCHED = 2 };
 
 /* At the fork, if it has these bytes from there; NULL: not, or *err. */
 /* The process that it was forked from, at that moment; NULL: none is known. */
-struct hark_timeline *travel_parent(struct hark_timeline *t,
-				    struct hark_err *err);
-struct hark_timeline *travel_inherited_from(struct hark_timeline *t,
-					    uint64_t address, uint64_t len,
-					    struct hark_err *err);
+struct timeline *travel_parent(struct timeline *t, struct hark_err *err);
+struct timeline *travel_inherited_from(struct timeline *t, uint64_t address,
+				       uint64_t len, struct hark_err *err);
 /* Those bytes that are TRAVEL_UNTOUCHED become known or not, if the process has
  * them from its parent; others stay so. */
-int travel_inherit(struct hark_timeline *t, uint64_t address, size_t len,
+int travel_inherit(struct timeline *t, uint64_t address, size_t len,
 		   uint8_t *out, uint8_t *known, struct hark_err *err);
 
 /* -- fresh.c -- */
@@ -226,22 +244,19 @@ struct fresh_event {
 };
 
 /* All of them: t->fresh. */
-int travel_find_fresh(struct hark_timeline *t, struct hark_err *err);
+int travel_find_fresh(struct timeline *t, struct hark_err *err);
 void travel_fresh_free(struct fresh *f);
 /* From here on a walker of the lane forgets on its way. */
-void travel_forget_along(struct hark_timeline *t, struct lane *l,
-			 struct walker *w);
+void travel_forget_along(struct timeline *t, struct lane *l, struct walker *w);
 /* The moment is t->here, in this turn: what is said next is of then. */
-void travel_fresh_at(struct hark_timeline *t, int64_t turn);
+void travel_fresh_at(struct timeline *t, int64_t turn);
 /* The last that is past and has this byte, or another one with the same place
  * in the shadow; NULL: none. */
-const struct fresh_event *travel_fresh_of_index(struct hark_timeline *t,
+const struct fresh_event *travel_fresh_of_index(struct timeline *t,
 						uint64_t address);
 /* This byte, and no other. */
-const struct fresh_event *travel_fresh_of(struct hark_timeline *t,
-					  uint64_t address);
-int travel_fresh_is_past(const struct hark_timeline *t,
-			 const struct fresh_event *e);
+const struct fresh_event *travel_fresh_of(struct timeline *t, uint64_t address);
+int travel_fresh_is_past(const struct timeline *t, const struct fresh_event *e);
 static inline int travel_fresh_has(const struct fresh_event *e,
 				   uint64_t address)
 {
@@ -249,15 +264,15 @@ static inline int travel_fresh_has(const struct fresh_event *e,
 }
 /* One that is past: it is of another thread, and this one, whose walker is at
  * the moment, has not come to where it forgets. */
-int travel_fresh_is_unseen(const struct hark_timeline *t, const struct lane *l,
+int travel_fresh_is_unseen(const struct timeline *t, const struct lane *l,
 			   const struct walker *at,
 			   const struct fresh_event *e);
 /* Is the event behind this place of the lane? */
-int travel_fresh_is_behind(const struct hark_timeline *t, const struct lane *l,
+int travel_fresh_is_behind(const struct timeline *t, const struct lane *l,
 			   uint64_t count, uint64_t pc,
 			   const struct fresh_event *e);
 /* The segment in which the lane forgets; its end: in none. */
-unsigned travel_fresh_segment(struct hark_timeline *t, struct lane *l,
+unsigned travel_fresh_segment(struct timeline *t, struct lane *l,
 			      const struct fresh_event *e,
 			      struct hark_err *err);
 
@@ -266,15 +281,15 @@ unsigned travel_fresh_segment(struct hark_timeline *t, struct lane *l,
 /* At most 64 bytes whose places in the shadow are others' too; known[i] is 1
  * where they are known, and TRAVEL_UNTOUCHED where nobody ever touched them.
  * `at`: each lane's walker, at the moment; NULL: it does not live yet. */
-int travel_read_alias(struct hark_timeline *t, struct walker **at,
-		      uint64_t address, unsigned len, uint8_t *out,
-		      uint8_t *known, struct hark_err *err);
+int travel_read_alias(struct timeline *t, struct walker **at, uint64_t address,
+		      unsigned len, uint8_t *out, uint8_t *known,
+		      struct hark_err *err);
 
 /* -- newest.c -- */
 
 /* The lane that touched a word last, of those whose walkers are `at` the
  * moment; -1: none, or *err. */
-int travel_newest(struct hark_timeline *t, struct walker **at, uint64_t address,
+int travel_newest(struct timeline *t, struct walker **at, uint64_t address,
 		  struct hark_err *err);
 
 /* -- scan.c -- */
@@ -290,9 +305,8 @@ struct hit {
 };
 
 /* -- access.c: what it found and left; the timeline stays where it is -- */
-int travel_access(struct hark_timeline *t, struct lane *l,
-		  const struct hit *hit, struct hark_access *out,
-		  struct hark_err *err);
+int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
+		  struct hark_access *out, struct hark_err *err);
 
 /* A stretch of a lane: from a place (inclusive), up to another (exclusive). */
 struct stretch {
@@ -305,23 +319,21 @@ typedef int scan_each(void *ctx, struct walker *at, const struct hit *hit);
 /* Calls each for every hit of stops, in order. 1: it was enough. What the index
  * knows to be empty is left out; it is made first if all shall be looked
  * through, else when that takes long. */
-int travel_scan(struct hark_timeline *t, struct lane *l,
-		const struct stretch *range, int is_all,
-		const struct stop *stops, unsigned n_stops, scan_each *each,
-		void *ctx, struct hark_err *err);
+int travel_scan(struct timeline *t, struct lane *l, const struct stretch *range,
+		int is_all, const struct stop *stops, unsigned n_stops,
+		scan_each *each, void *ctx, struct hark_err *err);
 /* The lane's walker comes to where one is told of the hit (out); the hit's own
  * place may be the one before. */
-int travel_come_to(struct hark_timeline *t, struct lane *l,
-		   const struct hit *hit, enum hark_direction way,
-		   struct walker_place *of_hit, struct walker_place *out,
-		   struct hark_err *err);
+int travel_come_to(struct timeline *t, struct lane *l, const struct hit *hit,
+		   enum hark_direction way, struct walker_place *of_hit,
+		   struct walker_place *out, struct hark_err *err);
 /* Is the hit's condition true, at that moment? 1, 0. of_hit: only if it has
  * one. */
-int travel_is_wanted(struct hark_timeline *t, struct lane *l,
-		     const struct hit *hit, enum hark_direction way,
-		     struct walker_place *of_hit, struct hark_err *err);
+int travel_is_wanted(struct timeline *t, struct lane *l, const struct hit *hit,
+		     enum hark_direction way, struct walker_place *of_hit,
+		     struct hark_err *err);
 /* The last hit of the stretch that is wanted: 1; 0: none. */
-int travel_scan_last(struct hark_timeline *t, struct lane *l,
+int travel_scan_last(struct timeline *t, struct lane *l,
 		     const struct stretch *range, const struct stop *stops,
 		     unsigned n_stops, struct hit *out, struct hark_err *err);
 

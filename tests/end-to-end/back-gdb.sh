@@ -293,7 +293,12 @@ like "and ends well" "$out" 'status 0'
 # One segment: there is nothing that others could do for it.
 "$HARK" record -q --key-every 1000000000000 -o one.hark -- ./long >/dev/null
 # works: for a while now.
-worked() { cut -d' ' -f14 "/proc/$server/stat"; }
+worked() {
+	local replayer
+
+	read -r replayer _ <"/proc/$server/task/$server/children"
+	cut -d' ' -f14 "/proc/$replayer/stat"
+}
 works() { [ "$(worked)" -ge $((before + 20)) ]; }
 ends=
 for _ in 1 2 3 4 5 6; do

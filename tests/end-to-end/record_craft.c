@@ -52,6 +52,19 @@ static void end_down(struct wire_rec_state *s)
 	s->gpr[RCX] = 0;
 }
 
+/* 2 GiB. */
+static void begin_fill(struct wire_rec_state *s)
+{
+	s->gpr[RDI] = 0x10000;
+	s->gpr[RCX] = 2ull << 30;
+}
+
+static void end_fill(struct wire_rec_state *s)
+{
+	s->gpr[RDI] = 0x10000 + (2ull << 30);
+	s->gpr[RCX] = 0;
+}
+
 /* -- Flags and keys of hark's thread -- */
 
 static void begin_ac(struct wire_rec_state *s)
@@ -73,6 +86,7 @@ static void end_same(struct wire_rec_state *s)
 static const struct kind kinds[] = {
     {"string-up", {0xf3, 0xaa}, 2, 1, begin_up, end_up},
     {"string-down", {0xf3, 0xaa}, 2, 1, begin_down, end_down},
+    {"fill", {0xf3, 0xaa}, 2, (2u << 30) / 8192 - 1, begin_fill, end_fill},
     {"ac", {0x48, 0x8b, 0x46, 0x01}, 4, 0, begin_ac, end_same},
     /* A fault with AC, too: division by 0. */
     {"ac-fault", {0x48, 0xf7, 0xf1}, 3, 0, begin_ac, end_same},

@@ -2,9 +2,11 @@
 #include "record/sandbox.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,7 +26,7 @@ static int end_of(void (*act)(void))
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		sandbox_enter();
+		sandbox_enter(SANDBOX_GIGABYTES);
 		act();
 		_exit(0);
 	}
@@ -55,7 +57,15 @@ static void make_a_process(void)
 
 static void open_a_file(void)
 {
-	syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY);
+	_exit(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY) < 0 &&
+		      errno == EACCES
+		  ? 17
+		  : 0);
+}
+
+static void open_the_old_way(void)
+{
+	syscall(SYS_open, "/dev/null", O_RDONLY);
 }
 
 static void make_a_socket(void)
@@ -69,9 +79,9 @@ static void execute(void)
 }
 
 static void (*const forbidden[])(void) = {
-    signal_another, signal_another_with_high_bits,
-    kill_all,	    make_a_process,
-    open_a_file,    make_a_socket,
+    signal_another,   signal_another_with_high_bits,
+    kill_all,	      make_a_process,
+    open_the_old_way, make_a_socket,
     execute,
 };
 
@@ -81,6 +91,39 @@ START_TEST(what_reaches_others_ends_the_process)
 
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGSYS);
+}
+END_TEST
+
+START_TEST(nothing_is_opened)
+{
+	int status = end_of(open_a_file);
+
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 17);
+}
+END_TEST
+
+/* A file of memory that it was given to read. */
+static int memory;
+
+static void write_much(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	_exit(write(memory, "much", 4) < 0 && errno == EFBIG ? 17 : 0);
+}
+
+START_TEST(nothing_is_written_to_files)
+{
+	int status;
+
+	memory = memfd_create("test", MFD_CLOEXEC);
+	ck_assert_int_ge(memory, 0);
+	status = end_of(write_much);
+	close(memory);
+	ck_assert(WIFEXITED(status));
+#ifndef __SANITIZE_ADDRESS__ /* it writes what it finds */
+	ck_assert_int_eq(WEXITSTATUS(status), 17);
+#endif
 }
 END_TEST
 
@@ -100,6 +143,8 @@ Suite *record_sandbox_suite(void)
 
 	tcase_add_loop_test(tc, what_reaches_others_ends_the_process, 0,
 			    sizeof forbidden / sizeof forbidden[0]);
+	tcase_add_test(tc, nothing_is_opened);
+	tcase_add_test(tc, nothing_is_written_to_files);
 	tcase_add_test(tc, a_process_may_still_abort);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -43,7 +43,7 @@ static int begin(void *ctx, struct hark_err *err)
 	atomic_fetch_add(&l->begun, 1);
 	if (l->cannot_begin)
 		return err_set(err, HARK_ENOMEM, 0, "no luck");
-	sandbox_enter();
+	sandbox_enter(SANDBOX_GIGABYTES);
 	return 0;
 }
 
@@ -250,16 +250,16 @@ static int signal_of(int (*what)(void))
 	int status;
 
 	if (pid == 0) {
-		sandbox_enter();
+		sandbox_enter(SANDBOX_GIGABYTES);
 		_exit(what());
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
 }
 
-static int opens_a_file(void)
+static int opens_nothing(void)
 {
-	return open("/dev/null", O_RDONLY) < 0;
+	return open("/dev/null", O_RDONLY) >= 0;
 }
 
 static int forks(void)
@@ -288,7 +288,7 @@ static int computes(void)
 START_TEST(in_the_sandbox_one_can_only_compute)
 {
 	ck_assert_int_eq(signal_of(computes), 0);
-	ck_assert_int_eq(signal_of(opens_a_file), SIGSYS);
+	ck_assert_int_eq(signal_of(opens_nothing), 0);
 	ck_assert_int_eq(signal_of(forks), SIGSYS);
 	ck_assert_int_eq(signal_of(kills_its_parent), SIGSYS);
 }
