@@ -71,12 +71,10 @@ static void put_flags_back(struct x86_buf *b)
  * instruction. */
 static uint64_t put_way_out(struct work *w, unsigned t, int has_flags)
 {
-	uint8_t *at = take_cold(w, COLD_LEN);
-	struct work cold = {.temp = {X86_NOREG, X86_NOREG},
-			    .hot = {.start = at,
-				    .at = at,
-				    .end = at + COLD_LEN,
-				    .pc = (uint64_t)at}};
+	uint64_t at = take_cold(w, COLD_LEN);
+	struct work cold = {.region = w->region,
+			    .temp = {X86_NOREG, X86_NOREG},
+			    .hot = cold_buf(w, at, COLD_LEN)};
 
 	emit_rm(&cold.hot, EMIT_MOV, 8, t, spill(SPILL_ANY));
 	if (has_flags)
@@ -84,7 +82,7 @@ static uint64_t put_way_out(struct work *w, unsigned t, int has_flags)
 	put_leave(&cold, w->pc, EXIT_WATCH);
 	if (cold.hot.bad)
 		engine_die("no room for a way out");
-	return (uint64_t)at;
+	return at;
 }
 
 static unsigned free_register(const struct work *w)

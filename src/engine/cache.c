@@ -53,7 +53,40 @@ static uint64_t try_place(uint64_t pc, int number, uint64_t size)
 	return (uint64_t)at;
 }
 
-static int64_t map_region(uint64_t pc, uint64_t size)
+/* C4. mremap of no bytes maps the same memory once more, at an address of the
+ * kernel's choice. Children must not have it: they would share it. */
+static int64_t split_region(uint64_t at, uint64_t size, uint64_t *alias)
+{
+	enum { MAY_MOVE = 1, DONT_FORK = 10 };
+	int64_t twin = sys_call(SYS_NR_MREMAP, at, 0, size, MAY_MOVE, 0, 0);
+
+	if (sys_failed(twin))
+		return -1;
+	if (sys_call3(SYS_NR_MADVISE, at, size, DONT_FORK) == 0 &&
+	    sys_call3(SYS_NR_MADVISE, (uint64_t)twin, size, DONT_FORK) == 0 &&
+	    sys_call3(SYS_NR_MPROTECT, at, size,
+		      SYS_PROT_READ | SYS_PROT_EXEC) == 0) {
+		*alias = (uint64_t)twin - at;
+		return 0;
+	}
+	sys_unmap((uint64_t)twin, size);
+	return -1;
+}
+
+static int64_t map_at(uint64_t at, uint64_t size, int is_split)
+{
+	unsigned prot = SYS_PROT_READ | SYS_PROT_WRITE;
+	unsigned flags =
+	    SYS_MAP_ANONYMOUS | SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE;
+
+	return sys_call(SYS_NR_MMAP, at, size,
+			is_split ? prot : prot | SYS_PROT_EXEC,
+			flags | (is_split ? SYS_MAP_SHARED : SYS_MAP_PRIVATE),
+			(uint64_t)-1, 0);
+}
+
+static int64_t map_region(uint64_t pc, uint64_t size, int is_split,
+			  uint64_t *alias)
 {
 	enum { TRIES = 7 + 118 };
 
@@ -63,10 +96,9 @@ static int64_t map_region(uint64_t pc, uint64_t size)
 
 		if (at == 0)
 			continue;
-		got = sys_map(at, size,
-			      SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC,
-			      SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
-		if (got == (int64_t)at)
+		got = map_at(at, size, is_split);
+		if (got == (int64_t)at &&
+		    (!is_split || split_region(at, size, alias) == 0))
 			return got;
 		if (!sys_failed(got))
 			sys_unmap((uint64_t)got, size);
@@ -77,10 +109,9 @@ static int64_t map_region(uint64_t pc, uint64_t size)
 /* The few bytes that every block of a region may jump to. */
 static void put_stubs(struct region *r)
 {
-	struct x86_buf b = {.start = (uint8_t *)r->base,
-			    .at = (uint8_t *)r->base,
-			    .end = (uint8_t *)r->base + PAGE,
-			    .pc = r->base};
+	uint8_t *at = cache_writable(r, r->base);
+	struct x86_buf b = {
+	    .start = at, .at = at, .end = at + PAGE, .pc = r->base};
 
 	r->miss = emit_pc(&b);
 	emit_m(&b, EMIT_JMP, 8, x86_mem_seg(X86_GS, VCPU_MISS));
@@ -108,18 +139,30 @@ static uint64_t region_size(void)
 	return size;
 }
 
+/* An emulator of system calls may not know how to map memory twice. The
+ * sandbox's filter refuses the second way: it is for where there is none. */
+static int64_t map_code(const struct engine *e, uint64_t pc, uint64_t size,
+			uint64_t *alias)
+{
+	int64_t at = -1;
+
+	if (e->replays)
+		at = map_region(pc, size, 1, alias);
+	return at < 0 ? map_region(pc, size, 0, alias) : at;
+}
+
 static struct region *new_region(struct engine *e, uint64_t pc)
 {
 	struct cache *c = e->cache;
 	struct region *r = &c->regions[c->n_regions];
-	uint64_t size = region_size();
+	uint64_t size = region_size(), alias = 0;
 	int64_t at = -1;
 
 	if (c->n_regions == CACHE_REGIONS)
 		return 0;
 	while (at < 0 && size >= REGION_SIZE / 64) {
 		memory_allow(c->memory, size);
-		at = map_region(pc, size);
+		at = map_code(e, pc, size, &alias);
 		size /= at < 0 ? 2 : 1;
 	}
 	if (at < 0)
@@ -128,10 +171,15 @@ static struct region *new_region(struct engine *e, uint64_t pc)
 	    memory_map(c->memory, size / BLOCK_BYTES_MIN * sizeof *r->order);
 	if (!r->order) {
 		sys_unmap((uint64_t)at, size);
+		if (alias != 0)
+			sys_unmap((uint64_t)at + alias, size);
 		return 0;
 	}
 	memory_note(c->memory, (uint64_t)at, size);
+	if (alias != 0)
+		memory_note(c->memory, (uint64_t)at + alias, size);
 	r->base = (uint64_t)at;
+	r->alias = alias;
 	r->size = size;
 	r->cold = r->base + size;
 	put_stubs(r);
@@ -255,9 +303,17 @@ void cache_order(struct cache *c, uint32_t number)
 
 /* -- Links ----------------------------------------------------------------- */
 
-static void point(const struct exit *x, uint64_t to)
+static uint8_t *site_of(const struct cache *c, const struct exit *x)
 {
-	if (emit_patch_rel32((uint8_t *)x->site, x->site, to) < 0)
+	for (uint32_t i = 0; i < c->n_regions; i++)
+		if (x->site - c->regions[i].base < c->regions[i].size)
+			return cache_writable(&c->regions[i], x->site);
+	return (uint8_t *)x->site;
+}
+
+static void point(const struct cache *c, const struct exit *x, uint64_t to)
+{
+	if (emit_patch_rel32(site_of(c, x), x->site, to) < 0)
 		engine_die("a link does not reach");
 }
 
@@ -273,7 +329,7 @@ int cache_link(struct cache *c, uint32_t exit, uint32_t block)
 		return -1;
 	if (x->linked == block)
 		return 0;
-	point(x, to);
+	point(c, x, to);
 	x->linked = block;
 	x->next = b->incoming;
 	b->incoming = exit;
@@ -286,7 +342,7 @@ static void unlink_all(struct cache *c, struct block *b)
 		struct exit *x = cache_exit(c, at);
 
 		at = x->next;
-		point(x, x->stub);
+		point(c, x, x->stub);
 		x->linked = 0;
 		x->next = 0;
 	}
@@ -431,7 +487,7 @@ static void cut_all(struct cache *c)
 		struct exit *x = cache_exit(c, i);
 
 		if (x->linked != 0)
-			point(x, x->stub);
+			point(c, x, x->stub);
 		x->linked = x->next = 0;
 	}
 	for (uint32_t i = 1; i <= c->blocks.n; i++)

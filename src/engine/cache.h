@@ -17,6 +17,9 @@
  *     right for any thread that still sees the old one.
  * C3  A dead block can be reached by nobody who is not in it already; its
  *     memory is not used again before a flush, and that waits for everybody.
+ * C4  In replay, where code comes from a file, no page is both writable and
+ *     executable: a region is mapped twice. In the program that runs it is
+ *     mapped once: fork must copy it, and its own filters may forbid more.
  *
  * All of it belongs to the holder of engine.lock. */
 #ifndef ENGINE_CACHE_H
@@ -33,6 +36,8 @@ enum {
 
 struct region {
 	uint64_t base, size;
+	/* C4: where a byte of it may be written, less where it is; 0: there */
+	uint64_t alias;
 	uint64_t hot, cold; /* next hot byte; last cold byte taken */
 	uint64_t miss;	    /* jmp *gs:[VCPU_MISS] */
 	uint32_t *order;    /* owned: its blocks by address */
@@ -123,6 +128,12 @@ struct cache {
 };
 
 int cache_start(struct engine *e);
+
+/* Where code at `host`, in that region, may be written. */
+static inline uint8_t *cache_writable(const struct region *r, uint64_t host)
+{
+	return (uint8_t *)(host + r->alias);
+}
 
 /* Is host in a region? Lock-free, for handlers. */
 int cache_contains(const struct cache *c, uint64_t host);

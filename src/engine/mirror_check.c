@@ -51,7 +51,7 @@ void put_check(struct work *w, struct check *c)
 		put_save_flags(w);
 	emit_rm(&w->hot, EMIT_CMP, c->size, c->value,
 		shadow_of(plus(c->m, c->at)));
-	emit_jcc(&w->hot, X86_CC_NE, (uint64_t)c->cold);
+	emit_jcc(&w->hot, X86_CC_NE, c->cold);
 }
 
 /* gs:[VCPU_ARG] = site; to the engine; what follows is where it comes back. */
@@ -75,7 +75,7 @@ void cold_end(struct x86_buf *b, uint64_t back)
 /* Behind a miss: value = what the shadow holds now; back to here. */
 void cold_load(struct work *w, struct check *c)
 {
-	struct x86_buf b = cold_at(c->cold);
+	struct x86_buf b = cold_buf(w, c->cold, COLD_LEN);
 	unsigned width = c->size == 8 ? 8 : 4;
 
 	cold_ask(w, c, &b);
@@ -86,7 +86,7 @@ void cold_load(struct work *w, struct check *c)
 /* The same by the program's own instruction: a load. */
 void cold_again(struct work *w, struct check *c)
 {
-	struct x86_buf b = cold_at(c->cold);
+	struct x86_buf b = cold_buf(w, c->cold, COLD_LEN);
 
 	cold_ask(w, c, &b);
 	if (x86_put_moved32(&b, w->g->bytes + w->i->off, &w->i->x, w->pc,
@@ -98,7 +98,7 @@ void cold_again(struct work *w, struct check *c)
 /* Nothing to be loaded. */
 void cold_on(struct work *w, struct check *c)
 {
-	struct x86_buf b = cold_at(c->cold);
+	struct x86_buf b = cold_buf(w, c->cold, COLD_LEN);
 
 	cold_ask(w, c, &b);
 	cold_end(&b, emit_pc(&w->hot));

@@ -81,8 +81,8 @@ void put_gather(struct work *w, struct x86_mem m)
 	emit_mr(&w->hot, EMIT_MOV, 8, x86_mem_seg(X86_GS, VCPU_GATHER), t);
 	put_zmm(&w->hot, VCPU_GATHER + 8, x->index);
 	c.cold = take_cold(w, COLD_LEN);
-	emit_jmp(&w->hot, (uint64_t)c.cold);
-	b = cold_at(c.cold);
+	emit_jmp(&w->hot, c.cold);
+	b = cold_buf(w, c.cold, COLD_LEN);
 	cold_ask(w, &c, &b);
 	cold_end(&b, emit_pc(&w->hot));
 	put_shadowed(w);

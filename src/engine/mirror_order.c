@@ -120,7 +120,7 @@ void put_ticket_check(struct work *w)
 	emit_rm(&w->hot, EMIT_MOV, 8, t, in_vcpu(VCPU_LINE));
 	emit_rm(&w->hot, EMIT_MOV, 8, t, x86_mem_at(t, 0));
 	emit_rm(&w->hot, EMIT_CMP, 8, t, in_vcpu(VCPU_AFTER));
-	emit_jcc(&w->hot, X86_CC_NE, (uint64_t)c.cold);
+	emit_jcc(&w->hot, X86_CC_NE, c.cold);
 	cold_on(w, &c);
 }
 

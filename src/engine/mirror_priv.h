@@ -12,12 +12,6 @@
 
 enum { COLD_LEN = 48 };
 
-static inline struct x86_buf cold_at(uint8_t *at)
-{
-	return (struct x86_buf){
-	    .start = at, .at = at, .end = at + COLD_LEN, .pc = (uint64_t)at};
-}
-
 /* -- mirror_lend.c -- */
 
 /* A register that this instruction, and if possible the rest of the run, does
@@ -47,7 +41,7 @@ struct check {
 	int is_gather; /* .m is not all of it */
 	int is_value;  /* memory has moved on: the register is logged */
 	int is_order;  /* the ticket, too; without is_value: it alone */
-	uint8_t *cold; /* where it goes on */
+	uint64_t cold; /* where it goes on */
 	uint32_t site;
 	uint8_t r10_spilled; /* and rcx */
 };

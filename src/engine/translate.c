@@ -87,11 +87,19 @@ static void point_pc(struct work *w, uint64_t pc)
 
 /* -- Cold parts ------------------------------------------------------------ */
 
-uint8_t *take_cold(struct work *w, unsigned len)
+uint64_t take_cold(struct work *w, unsigned len)
 {
 	w->region->cold -= len;
-	w->hot.end = (uint8_t *)w->region->cold;
-	return (uint8_t *)w->region->cold;
+	w->hot.end = cache_writable(w->region, w->region->cold);
+	return w->region->cold;
+}
+
+struct x86_buf cold_buf(const struct work *w, uint64_t cold, unsigned len)
+{
+	uint8_t *at = cache_writable(w->region, cold);
+
+	return (struct x86_buf){
+	    .start = at, .at = at, .end = at + len, .pc = cold};
 }
 
 /* Where an exit leads until it is linked: mov qword gs:[VCPU_ARG], number;
@@ -104,13 +112,14 @@ static uint64_t put_stub(struct work *w, uint32_t number)
 					       0,    0x65, 0xff, 0x24, 0x25};
 	static const int32_t arg = VCPU_ARG, leave = VCPU_LEAVE;
 	enum { ARG_AT = 5, NUMBER_AT = 9, LEAVE_AT = 17 };
-	uint8_t *at = take_cold(w, STUB_LEN);
+	uint64_t cold = take_cold(w, STUB_LEN);
+	uint8_t *at = cache_writable(w->region, cold);
 
 	__builtin_memcpy(at, stub, sizeof stub);
 	__builtin_memcpy(at + ARG_AT, &arg, sizeof arg);
 	__builtin_memcpy(at + NUMBER_AT, &number, sizeof number);
 	__builtin_memcpy(at + LEAVE_AT, &leave, sizeof leave);
-	return (uint64_t)at;
+	return cold;
 }
 _Static_assert(EXIT_LINK == 0 && VCPU_REASON == VCPU_ARG + 4, "put_stub");
 
@@ -134,10 +143,10 @@ static struct exit *new_exit(struct work *w, uint64_t target)
 
 static uint64_t put_constant(struct work *w, uint64_t value)
 {
-	uint8_t *at = take_cold(w, 8);
+	uint64_t cold = take_cold(w, 8);
 
-	__builtin_memcpy(at, &value, sizeof value);
-	return (uint64_t)at;
+	__builtin_memcpy(cache_writable(w->region, cold), &value, sizeof value);
+	return cold;
 }
 
 /* -- Ways out -------------------------------------------------------------- */
@@ -320,7 +329,8 @@ static void put_moved(struct work *w)
 		if (p->off != 0 || what != 0) {
 			uint8_t *at = w->hot.at;
 
-			w->hot.at = (uint8_t *)w->piece + p->off;
+			w->hot.at =
+			    cache_writable(w->region, w->piece) + p->off;
 			point_reg(w, what, p->reg);
 			w->hot.at = at;
 		}
@@ -579,18 +589,17 @@ static void put_budget_quietly(struct work *w, struct x86_mem at)
 static uint64_t put_way_home(struct work *w, enum vcpu_exit why, int rcx)
 {
 	enum { LEN = 64 };
-	uint8_t *at = take_cold(w, LEN);
-	struct work cold = {
-	    .temp = {X86_NOREG, X86_NOREG},
-	    .hot = {
-		.start = at, .at = at, .end = at + LEN, .pc = (uint64_t)at}};
+	uint64_t at = take_cold(w, LEN);
+	struct work cold = {.region = w->region,
+			    .temp = {X86_NOREG, X86_NOREG},
+			    .hot = cold_buf(w, at, LEN)};
 
 	if (rcx)
 		emit_rm(&cold.hot, EMIT_MOV, 8, X86_RCX, spill(SPILL_RCX));
 	put_leave(&cold, w->g->pc, why);
 	if (cold.hot.bad)
 		engine_die("no room for a way home");
-	return (uint64_t)at;
+	return at;
 }
 
 /* What the budget of a replayed block jumps to if it is used up, for a branch
@@ -788,9 +797,9 @@ static void begin(struct work *w)
 {
 	struct region *r = w->region;
 
-	w->hot = (struct x86_buf){.start = (uint8_t *)r->hot,
-				  .at = (uint8_t *)r->hot,
-				  .end = (uint8_t *)r->cold,
+	w->hot = (struct x86_buf){.start = cache_writable(r, r->hot),
+				  .at = cache_writable(r, r->hot),
+				  .end = cache_writable(r, r->cold),
 				  .pc = r->hot};
 }
 

@@ -20,17 +20,16 @@ static void put_flags_back(struct work *w)
 static uint64_t put_stale(struct work *w)
 {
 	enum { LEN = 80 };
-	uint8_t *at = take_cold(w, LEN);
-	struct work cold = {
-	    .temp = {X86_NOREG, X86_NOREG},
-	    .hot = {
-		.start = at, .at = at, .end = at + LEN, .pc = (uint64_t)at}};
+	uint64_t at = take_cold(w, LEN);
+	struct work cold = {.region = w->region,
+			    .temp = {X86_NOREG, X86_NOREG},
+			    .hot = cold_buf(w, at, LEN)};
 
 	put_flags_back(&cold);
 	put_leave(&cold, w->g->pc, EXIT_GO);
 	if (cold.hot.bad)
 		engine_die("no room for a stub");
-	return (uint64_t)at;
+	return at;
 }
 
 /* One comparison of 4, 2 or 1 bytes of code with what they were. Aligned: the

@@ -91,8 +91,9 @@ static inline unsigned opcode_reg(const struct x86_insn *x)
 	return (x->opcode & 7u) | (x->rex & 1u) << 3;
 }
 
-/* len bytes of cold code. */
-uint8_t *take_cold(struct work *w, unsigned len);
+/* Where len bytes of cold code are to be executed; and to write them with. */
+uint64_t take_cold(struct work *w, unsigned len);
+struct x86_buf cold_buf(const struct work *w, uint64_t cold, unsigned len);
 
 /* vcpu.pc = pc; reason; leave. */
 void put_leave(struct work *w, uint64_t pc, enum vcpu_exit why);

@@ -15,7 +15,7 @@ hark record -q -o prog.hark -- "$GUESTS/hello" >/dev/null
 
 is "it has no files, no new rights, and few system calls" \
 	"$(./look prog.hark look 5</dev/null 9>/dev/null)" \
-	"NoNewPrivs: 1; Seccomp: 2; 0 other files"
+	"NoNewPrivs: 1; Seccomp: 2; 0 other files; 0 pages of code that can be written, some that were"
 like "one that is killed is told, and another one can be had" \
 	"$(./look prog.hark kill)" \
 	'^-1 the replay was killed by signal 9 .*; 0; -1$'

@@ -94,6 +94,26 @@ static unsigned n_files(void)
 	return n;
 }
 
+/* Mappings with these permissions. */
+static unsigned n_mappings(const char *permissions)
+{
+	char name[64], line[512];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(name, sizeof name, "/proc/%d/maps", child());
+	f = fopen(name, "r");
+	while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+		const char *at = strchr(line, ' ');
+
+		n += at != NULL &&
+		     strncmp(at + 1, permissions, strlen(permissions)) == 0;
+	}
+	if (f != NULL)
+		fclose(f);
+	return n;
+}
+
 static void look(const char *path)
 {
 	open_all(path);
@@ -101,7 +121,9 @@ static void look(const char *path)
 		fail("seek");
 	say_status("NoNewPrivs:");
 	say_status("Seccomp:");
-	printf("%u other files\n", n_files());
+	printf("%u other files; %u pages of code that can be written, %s\n",
+	       n_files(), n_mappings("rwx") + n_mappings("-wx"),
+	       n_mappings("r-xs") > 0 ? "some that were" : "none that were");
 	close_all();
 }
 

@@ -73,6 +73,20 @@ static void make_a_socket(void)
 	syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0);
 }
 
+/* 17: neither is to be had. */
+static void write_code(void)
+{
+	const int both = PROT_READ | PROT_WRITE | PROT_EXEC;
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED || mprotect(at, 4096, both) == 0 ||
+	    errno != EACCES || mprotect(at, 4096, PROT_READ | PROT_EXEC) < 0)
+		_exit(1);
+	at = mmap(NULL, 4096, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	_exit(at == MAP_FAILED && errno == EACCES ? 17 : 2);
+}
+
 static void execute(void)
 {
 	syscall(SYS_execve, "/bin/true", NULL, NULL);
@@ -97,6 +111,15 @@ END_TEST
 START_TEST(nothing_is_opened)
 {
 	int status = end_of(open_a_file);
+
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 17);
+}
+END_TEST
+
+START_TEST(no_memory_is_both_written_and_executed)
+{
+	int status = end_of(write_code);
 
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 17);
@@ -144,6 +167,7 @@ Suite *record_sandbox_suite(void)
 	tcase_add_loop_test(tc, what_reaches_others_ends_the_process, 0,
 			    sizeof forbidden / sizeof forbidden[0]);
 	tcase_add_test(tc, nothing_is_opened);
+	tcase_add_test(tc, no_memory_is_both_written_and_executed);
 	tcase_add_test(tc, nothing_is_written_to_files);
 	tcase_add_test(tc, a_process_may_still_abort);
 	suite_add_tcase(suite, tc);
