@@ -29,7 +29,7 @@ static int64_t now_ns(void)
 
 static int ask(void *ctx)
 {
-	enum { EVERY_NS = 20000000 };
+	enum { EVERY_NS = 5000000 };
 	struct timeline *t = ctx;
 	int64_t now;
 
