@@ -266,16 +266,18 @@ static inline void fire_quantize(const struct collect_way *way,
 
 static void look_at_arguments(struct collect_work *w, uint32_t uses)
 {
-	for (unsigned k = 0; k < PROBE_ARGUMENTS; k++)
-		if (uses >> k & 1)
-			w->args[k] =
-			    collect_argument(w->area, w->site, w->frame, k);
+	for (uint32_t left = uses & SLOT_ARGS; left != 0; left &= left - 1) {
+		unsigned k = (unsigned)__builtin_ctz(left);
+
+		w->args[k] = collect_argument(w->area, w->site, w->frame, k);
+	}
 	if (uses & SLOT_UREGS)
 		collect_uregs(w, w->uregs);
 }
 
-static void run_clauses(struct collect_work *w, struct collect_slot *slot,
-			const struct collect_way *way)
+static __attribute__((noinline)) struct collect_area *
+run_clauses(struct collect_work *w, struct collect_slot *slot,
+	    const struct collect_way *way)
 {
 	const uint32_t *clauses = clauses_of(w, w->site);
 	enum machine_end worst = MACHINE_DONE;
@@ -291,6 +293,7 @@ static void run_clauses(struct collect_work *w, struct collect_slot *slot,
 			worst = end;
 	}
 	count_as(slot, worst);
+	return w->area;
 }
 
 static void fire_lean(struct collect_work *w, struct collect_slot *slot,
@@ -329,10 +332,9 @@ static void fire_prepared(struct collect_area *area, struct collect_slot *slot,
 	}
 }
 
-static __attribute__((noinline)) void fire_slow(struct collect_area *area,
-						struct collect_slot *slot,
-						const struct collect_site *site,
-						const struct probe_frame *frame)
+static __attribute__((noinline)) struct collect_area *
+fire_slow(struct collect_area *area, struct collect_slot *slot,
+	  const struct collect_site *site, const struct probe_frame *frame)
 {
 	struct collect_work *w = collect_work(area);
 	struct collect_way *way = way_of(area, site);
@@ -345,6 +347,7 @@ static __attribute__((noinline)) void fire_slow(struct collect_area *area,
 		fire_prepared(area, slot, site, frame);
 	else
 		count_as(slot, MACHINE_DROPPED);
+	return area;
 }
 
 /* -- All ways -- */
@@ -353,7 +356,6 @@ static __attribute__((noinline)) struct collect_area *
 fire_chain(struct collect_area *area, const struct collect_site *site,
 	   const struct probe_frame *frame)
 {
-	collect_room(frame, site);
 	if (area->n_tokens != 0 && native_fired(area, frame))
 		return area;
 	for (; site != NULL;
@@ -370,16 +372,23 @@ fire_chain(struct collect_area *area, const struct collect_site *site,
 	return area;
 }
 
-static __attribute__((noinline)) struct collect_area *
-fire_one(struct collect_area *area, const struct collect_site *site,
-	 const struct probe_frame *frame)
+/* There is room on the stack. */
+struct collect_area *collect_fire_rest(struct probe_frame *frame,
+				       const struct collect_site *site,
+				       struct collect_area *area)
 {
 	struct collect_slot *slot = slot_of(area, site);
+	struct collect_way *way = way_of(area, site);
+	struct collect_work *w = collect_work(area);
 
-	collect_room(frame, site);
+	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
+		return fire_chain(area, site, frame);
 	collect_add(&slot->account.executed, 1);
-	fire_slow(area, slot, site, frame);
-	return area;
+	if (way->how != SLOT_GENERAL)
+		return fire_slow(area, slot, site, frame);
+	collect_begin(w, site);
+	w->frame = frame;
+	return run_clauses(w, slot, way);
 }
 
 void collect_fire_at(struct collect_area *area, const struct collect_site *site,
@@ -405,7 +414,7 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 	uint64_t value;
 
 	if (__builtin_expect((area->n_tokens | site->next) != 0, 0))
-		return fire_chain(area, site, frame);
+		return collect_fire_with_room(frame, site, area);
 	if (slot->how == SLOT_COUNT) {
 		collect_add(&slot->counted, 1);
 		return area;
@@ -416,7 +425,7 @@ struct collect_area *collect_fire(struct probe_frame *frame,
 		return area;
 	}
 	if (way->how <= SLOT_COUNT || way->uses > SLOT_REGISTER)
-		return fire_one(area, site, frame);
+		return collect_fire_with_room(frame, site, area);
 	collect_add(&slot->account.executed, 1);
 	value = frame->gpr[way->uses];
 	if (way->how != SLOT_QUANTIZE)

@@ -41,9 +41,11 @@ extern const uint8_t collect_hit_by_base[]
 
 /* Before a hit is counted: has the stack room for clauses? Else the first
  * instruction faults, and src/native makes the hit happen on another stack,
- * from its beginning: nothing must have been done yet but .busy. */
-void collect_room(const struct probe_frame *frame,
-		  const struct collect_site *site)
+ * from its beginning: nothing must have been done yet but .busy. Then it goes
+ * on with collect_fire_rest(). */
+struct collect_area *collect_fire_with_room(struct probe_frame *frame,
+					    const struct collect_site *site,
+					    struct collect_area *area)
     __attribute__((visibility("hidden")));
 
 /* The number of the processor (a node is above COLLECT_CPU_BITS). UINT64_MAX if

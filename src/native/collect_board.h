@@ -390,6 +390,9 @@ static inline void collect_lack(struct collect_work *w,
 struct collect_area *collect_fire(struct probe_frame *frame,
 				  const struct collect_site *site,
 				  struct collect_area *area);
+struct collect_area *collect_fire_rest(struct probe_frame *frame,
+				       const struct collect_site *site,
+				       struct collect_area *area);
 void collect_recursed(const struct collect_site *site,
 		      struct collect_area *area);
 struct collect_area *collect_new(const struct collect_site *site, uint64_t fs);

@@ -144,14 +144,14 @@ place collect_hit_by_base
 
 	.size collect_hit, . - collect_hit
 
-/* -- void collect_room(const struct probe_frame *, const collect_site *) -- */
+/* -- struct collect_area *collect_fire_with_room(frame, site, area) -- */
 
 	.p2align 4
-	.type collect_room, @function
-place collect_room
+	.type collect_fire_with_room, @function
+place collect_fire_with_room
 	testb $0, -COLLECT_ROOM(%rsp)
-	ret
-	.size collect_room, . - collect_room
+	jmp collect_fire_rest
+	.size collect_fire_with_room, . - collect_fire_with_room
 
 /* -- uint64_t collect_cpu(void) -- */
 

@@ -91,7 +91,8 @@ static bool decode_variable(struct collect_work *w, const struct probe_insn *i,
 	return true;
 }
 
-/* That takes more of the stack than there may be: only with collect_room(). */
+/* That takes more of the stack than there may be: only with
+ * collect_fire_with_room(). */
 static bool walks_stack(int32_t builtin)
 {
 	return builtin == PROBE_BUILTIN_UCALLER ||

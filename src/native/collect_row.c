@@ -56,14 +56,15 @@ static uint8_t *rows_begin(const struct collect_work *w)
 	return (uint8_t *)&w->rows->bucket[w->n_buckets];
 }
 
-/* NULL: a row of that many bytes cannot be there. */
-static struct collect_row *row_at(const struct collect_work *w, uint32_t offset,
-				  uint64_t size)
+/* Can a row of that many bytes be there? */
+static bool is_row(const struct collect_work *w, uint32_t offset, uint64_t size)
 {
-	return offset % 8 == 0 && size <= w->rows_size &&
-		       offset <= w->rows_size - size
-		   ? (struct collect_row *)(void *)(rows_begin(w) + offset)
-		   : NULL;
+	return offset % 8 == 0 && offset + size <= w->rows_size;
+}
+
+static struct collect_row *row_at(const struct collect_work *w, uint32_t offset)
+{
+	return (struct collect_row *)(void *)(rows_begin(w) + offset);
 }
 
 static uint32_t n_sets(const struct probe_aggregation *a)
@@ -77,18 +78,24 @@ static uint64_t size_of(const struct probe_aggregation *a, uint32_t len)
 	       (uint64_t)a->n_cells * n_sets(a) * sizeof(uint64_t);
 }
 
+static uint32_t *bucket_of(const struct collect_work *w, uint32_t hash)
+{
+	return &w->rows->bucket[hash & (w->n_buckets - 1)];
+}
+
 /* NULL: no room. */
 static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
 				   const uint8_t *key, uint32_t len,
-				   uint32_t hash, uint32_t *bucket)
+				   uint32_t hash)
 {
+	uint32_t *bucket = bucket_of(w, hash);
 	const struct probe_aggregation *a =
 	    &probe_aggregations(w->h.program)[aggregation];
 	uint32_t used = __atomic_load_n(&w->rows->used, __ATOMIC_RELAXED);
 	uint64_t size = size_of(a, len);
-	struct collect_row *row = row_at(w, used, size);
+	struct collect_row *row = row_at(w, used);
 
-	if (row == NULL) {
+	if (!is_row(w, used, size)) {
 		collect_lack(w, COLLECT_NO_ROW);
 		return NULL;
 	}
@@ -113,32 +120,55 @@ static struct collect_row *add_row(struct collect_work *w, uint32_t aggregation,
 	return row;
 }
 
-/* D1: none is followed that is not whole, and no list for longer than it can
- * be. */
+/* D1: a list leads from new rows to old ones, which lie before them; one that
+ * leads elsewhere is damaged, and ends there. */
+static uint32_t next_of(const struct collect_work *w, uint32_t at)
+{
+	uint32_t next;
+
+	if (!is_row(w, at - 1, sizeof(struct collect_row)))
+		return 0;
+	next = __atomic_load_n(&row_at(w, at - 1)->next, __ATOMIC_RELAXED);
+	return next < at ? next : 0;
+}
+
+/* Is there the row of that key? */
+static inline bool is_that(const struct collect_work *w, uint32_t at,
+			   uint32_t aggregation, const uint8_t *key,
+			   uint32_t len, uint32_t hash)
+{
+	const struct probe_aggregation *a =
+	    &probe_aggregations(w->h.program)[aggregation];
+	const struct collect_row *row = row_at(w, at - 1);
+
+	return is_row(w, at - 1, size_of(a, len)) && row->hash == hash &&
+	       row->aggregation == aggregation && row->key_len == len &&
+	       is_key(row, key, len);
+}
+
+/* It is not the newest of its bucket. */
+static __attribute__((noinline)) struct collect_row *
+other_row(struct collect_work *w, uint32_t aggregation, const uint8_t *key,
+	  uint32_t len, uint32_t hash)
+{
+	uint32_t at = __atomic_load_n(bucket_of(w, hash), __ATOMIC_RELAXED);
+
+	for (; at != 0; at = next_of(w, at))
+		if (is_that(w, at, aggregation, key, len, hash))
+			return row_at(w, at - 1);
+	return add_row(w, aggregation, key, len, hash);
+}
+
 static struct collect_row *keyed_row(struct collect_work *w,
 				     uint32_t aggregation, const uint8_t *key,
 				     uint32_t len)
 {
-	uint64_t size =
-	    size_of(&probe_aggregations(w->h.program)[aggregation], len);
 	uint32_t hash = hash_of(aggregation, key, len);
-	uint32_t *bucket = &w->rows->bucket[hash & (w->n_buckets - 1)];
-	uint32_t at = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+	uint32_t at = __atomic_load_n(bucket_of(w, hash), __ATOMIC_RELAXED);
 
-	for (uint32_t i = 0; at != 0 && i <= w->rows_size / sizeof(uint64_t);
-	     i++) {
-		struct collect_row *row =
-		    row_at(w, at - 1, sizeof(struct collect_row));
-
-		if (row == NULL)
-			break;
-		if (row->hash == hash && row->aggregation == aggregation &&
-		    row->key_len == len && row_at(w, at - 1, size) != NULL &&
-		    is_key(row, key, len))
-			return row;
-		at = __atomic_load_n(&row->next, __ATOMIC_RELAXED);
-	}
-	return add_row(w, aggregation, key, len, hash, bucket);
+	return at != 0 && is_that(w, at, aggregation, key, len, hash)
+		   ? row_at(w, at - 1)
+		   : other_row(w, aggregation, key, len, hash);
 }
 
 struct collect_row *collect_row(struct collect_work *w, uint32_t aggregation,

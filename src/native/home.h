@@ -10,8 +10,9 @@
 /* In struct collect_plan, and in its struct collect_table. */
 #define NATIVE_PLAN_TABLE    64
 #define NATIVE_TABLE_LEAVING 24
-/* Bytes of stack that a hit needs at most (but for what collect_room() asks
- * for), and a hooked system call. Less than the smallest guard of a stack. */
+/* Bytes of stack that a hit needs at most (but for what
+ * collect_fire_with_room() asks for), and a hooked system call. Less than the
+ * smallest guard of a stack. */
 #define NATIVE_HIT_ROOM	 1024
 #define NATIVE_HOOK_ROOM 2048
 /* In a probe's frame: TRAMPOLINE_DOWN. */

@@ -6,10 +6,10 @@
  * handles the fault on its alternate stack. Either must be as without probes.
  *
  * So each way into C first looks at the last byte that it may need
- * (native_hit_now, collect_room()). Where that faults, or a trampoline's own
- * stores do, nothing has been done yet, and the program's state is known. The
- * hit happens on a stack of hark's, in the handler of SIGSEGV, and the thread
- * goes on behind it, at the moved instruction:
+ * (native_hit_now, collect_fire_with_room()). Where that faults, or a
+ *trampoline's own stores do, nothing has been done yet, and the program's state
+ *is known. The hit happens on a stack of hark's, in the handler of SIGSEGV, and
+ *the thread goes on behind it, at the moved instruction:
  *
  *	trampoline:  save registers   call handler   restore   instruction
  *			  |		  |			^
@@ -107,7 +107,7 @@ static bool find_out(const struct sig_frame *frame, struct hit *out)
 	const int64_t *g = frame->uc.context.gregs;
 	uint64_t pc = (uint64_t)g[GREG_RIP];
 
-	if (pc == (uint64_t)collect_room)
+	if (pc == (uint64_t)collect_fire_with_room)
 		return in_collector(frame, out);
 	if (pc >= (uint64_t)native_hit_look && pc <= (uint64_t)native_hit_call)
 		return with_frame(frame, (uint64_t)g[GREG_RBX], out);
