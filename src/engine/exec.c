@@ -46,27 +46,6 @@ static void wake_word(uint32_t *word)
 		 0);
 }
 
-/* Puts the request into a free word; with `replaces` also into that of an
- * answer that has not been read (wire/run.h). NULL: there is none. */
-static uint64_t *take_word(struct wire_run *run, uint64_t request, int replaces)
-{
-	const uint32_t first = run->ask_serial;
-
-	for (uint32_t i = 0; i < WIRE_ASKS; i++) {
-		uint64_t *at = &run->asks[(first + i) % WIRE_ASKS];
-		uint64_t was = __atomic_load_n(at, __ATOMIC_RELAXED);
-
-		if (was != 0 &&
-		    (!replaces || wire_ask_state(was) == WIRE_ASK_ASKED))
-			continue;
-		if (__atomic_compare_exchange_n(at, &was, request, 0,
-						__ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
-			return at;
-	}
-	return 0;
-}
-
 /* NULL: hark is dead. A thread that runs reads its answer soon, so no answer is
  * replaced before there was time for that. */
 static uint64_t *make_request(struct wire_run *run, uint64_t request)
@@ -76,7 +55,8 @@ static uint64_t *make_request(struct wire_run *run, uint64_t request)
 	uint64_t *at = 0;
 
 	for (unsigned i = 0; hark_lives(run); i++) {
-		at = take_word(run, request, i > PATIENCE);
+		at = wire_ask_take(run->asks, run->ask_serial, request,
+				   i > PATIENCE);
 		if (at)
 			break;
 		wait_word(&nobody_wakes, 0, LATER_NS);

@@ -2,7 +2,9 @@
  *
  * Nothing of hark's is in there any more; so hark is told, and the thread waits
  * until hark is with it (probe/along.h), or says that it need not. It does not
- * wait for a hark that is no more, nor for ever: then that is counted. */
+ * wait for a hark that is no more, nor for ever: then that is counted. Requests
+ * are those of wire/run.h: a thread that is stopped or killed while it makes
+ * one holds nothing that others need. */
 #include "inside/sys.h"
 #include "native/collect_board.h"
 #include "native/home.h"
@@ -39,21 +41,6 @@ static bool hark_is_dead(const struct collect_plan *plan)
 	       stat[INODE] == r->space;
 }
 
-/* From one value to another, as soon as that can be; false: too late. */
-static bool change(const struct collect_plan *plan, uint32_t *word,
-		   uint32_t from, uint32_t to)
-{
-	for (unsigned i = 0; i < NAPS && hark_lives(plan); i++) {
-		uint32_t is = from;
-
-		if (__atomic_compare_exchange_n(
-			word, &is, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-		nap(word, is);
-	}
-	return false;
-}
-
 static void ring(struct collect_board *b)
 {
 	__atomic_fetch_add(&b->bell, 1, __ATOMIC_SEQ_CST);
@@ -61,29 +48,80 @@ static void ring(struct collect_board *b)
 		  1);
 }
 
+struct request {
+	const struct collect_plan *plan;
+	struct collect_board *board;
+	uint32_t pid, tid;
+	unsigned naps; /* how often it has waited */
+};
+
+static bool may_wait(struct request *r)
+{
+	return r->naps++ < NAPS && hark_lives(r->plan);
+}
+
+/* NULL: too late. A thread that runs reads its answer soon, so no answer is
+ * replaced before there was time for that. */
+static uint64_t *make_request(struct request *r, uint64_t word)
+{
+	enum { SOON = 20 };
+	uint32_t nobody_wakes = 0;
+
+	while (may_wait(r)) {
+		uint64_t *at =
+		    wire_ask_take(r->board->execs, r->board->exec_serial, word,
+				  r->naps > SOON);
+
+		if (at)
+			return at;
+		nap(&nobody_wakes, 0);
+	}
+	return NULL;
+}
+
+/* What hark says; NONE: nothing, for too long. */
+static enum wire_ask_state ask_once(struct request *r)
+{
+	uint32_t serial =
+	    __atomic_add_fetch(&r->board->exec_serial, 1, __ATOMIC_RELAXED);
+	uint64_t word = wire_ask_of(r->pid, r->tid, serial), is = word;
+	uint64_t *at = make_request(r, word);
+
+	if (!at)
+		return WIRE_ASK_NONE;
+	while ((is = __atomic_load_n(at, __ATOMIC_ACQUIRE)) == word &&
+	       may_wait(r)) {
+		/* Each time: hark passes over threads that are stopped. */
+		ring(r->board);
+		nap((const uint32_t *)at, (uint32_t)word);
+	}
+	if (!wire_ask_same(is, word))
+		return WIRE_ASK_LATER;
+	if (!__atomic_compare_exchange_n(at, &is, 0, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED) &&
+	    !wire_ask_same(is, word))
+		return WIRE_ASK_LATER;
+	return wire_ask_state(is) == WIRE_ASK_ASKED ? WIRE_ASK_NONE
+						    : wire_ask_state(is);
+}
+
 bool native_announce(void)
 {
 	const struct collect_plan *plan = native_plan();
-	uint32_t pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0), is;
-	struct collect_board *b = (struct collect_board *)plan->board;
+	struct request r = {.plan = plan,
+			    .board = (struct collect_board *)plan->board,
+			    .pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0),
+			    .tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0)};
+	enum wire_ask_state answer;
+	uint32_t nobody_wakes = 0;
 
 	if (!(plan->flags & COLLECT_EXECS) ||
-	    (!(plan->flags & COLLECT_FOLLOWS) && pid != plan->pid))
+	    (!(plan->flags & COLLECT_FOLLOWS) && r.pid != plan->pid))
 		return true;
-	if (!change(plan, &b->exec, COLLECT_NO_EXEC, COLLECT_EXEC_TAKEN)) {
-		__atomic_fetch_add(&b->exec_missed, 1, __ATOMIC_RELAXED);
-		return hark_is_dead(plan);
-	}
-	b->exec_pid = pid;
-	b->exec_tid = (uint32_t)sys_call3(SYS_NR_GETTID, 0, 0, 0);
-	__atomic_store_n(&b->exec, COLLECT_EXEC_ASKED, __ATOMIC_RELEASE);
-	ring(b);
-	/* hark makes it free again when all is over. */
-	if (change(plan, &b->exec, COLLECT_EXEC_HEARD, COLLECT_EXEC_ON))
+	while ((answer = ask_once(&r)) == WIRE_ASK_LATER)
+		nap(&nobody_wakes, 0);
+	if (answer != WIRE_ASK_NONE)
 		return true;
-	__atomic_fetch_add(&b->exec_missed, 1, __ATOMIC_RELAXED);
-	is = COLLECT_EXEC_ASKED;
-	__atomic_compare_exchange_n(&b->exec, &is, COLLECT_NO_EXEC, 0,
-				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r.board->exec_missed, 1, __ATOMIC_RELAXED);
 	return hark_is_dead(plan);
 }

@@ -23,6 +23,7 @@
 
 #include "native/collect.h"
 #include "unwind/unwind.h"
+#include "wire/run.h"
 
 #define COLLECT_BOARD_MAGIC 0x6472616f62627270ull /* "prbboard" */
 
@@ -67,14 +68,6 @@ struct collect_loader {
 	uint32_t away; /* hark does not answer: nobody waits */
 };
 
-enum collect_exec {
-	COLLECT_NO_EXEC,
-	COLLECT_EXEC_TAKEN, /* the thread is writing */
-	COLLECT_EXEC_ASKED, /* it waits */
-	COLLECT_EXEC_HEARD, /* by hark: it may go on */
-	COLLECT_EXEC_ON,    /* it does */
-};
-
 /* As many as threads can wait at once. */
 enum { COLLECT_LOADING = 1024 };
 
@@ -87,12 +80,13 @@ struct collect_board {
 	struct collect_lock arrays;
 	uint32_t ended; /* how many threads gave their area back */
 	struct collect_loader loader;
-	/* Somebody is about to execute another program: a futex. */
-	uint32_t exec; /* enum collect_exec */
-	uint32_t exec_pid, exec_tid;
+	uint32_t exec_serial; /* of the last request in .execs: counts up */
 	uint32_t exec_missed; /* how many have not waited any longer */
 	uint32_t given;	      /* patches that were given up: rewrite.c */
-	uint8_t pad[52];
+	uint8_t pad[60];
+	/* Threads that are about to execute another program, and wait: requests
+	 * as in wire/run.h. */
+	uint64_t execs[WIRE_ASKS];
 	uint64_t reasons[COLLECT_REASONS]; /* of threads without an area */
 	struct collect_account samples;	   /* likewise */
 	uint64_t ticks;			   /* likewise */

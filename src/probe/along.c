@@ -22,9 +22,10 @@ enum along {
 
 struct walk {
 	pid_t pid, tid;
-	bool is_in;    /* execve has begun */
-	int sig;       /* to be delivered when it goes on */
-	int64_t since; /* one deadline for all stops */
+	bool is_in;	/* execve has begun */
+	bool is_halted; /* by SIGSTOP or the like: it stays so */
+	int sig;	/* to be delivered when it goes on */
+	int64_t since;	/* one deadline for all stops */
 	int stops;
 };
 
@@ -81,22 +82,29 @@ static enum along at_call(struct walk *w)
 	}
 }
 
+static long go_on(const struct walk *w)
+{
+	return w->is_halted ? ptrace(PTRACE_LISTEN, w->tid, 0, 0)
+			    : ptrace(PTRACE_SYSCALL, w->tid, 0, w->sig);
+}
+
 static enum along step(struct walk *w)
 {
 	pid_t who;
 	int status;
 
-	if (w->stops++ == CALLS_MAX ||
-	    ptrace(PTRACE_SYSCALL, w->tid, 0, w->sig) < 0 ||
+	if (w->stops++ == CALLS_MAX || go_on(w) < 0 ||
 	    next_stop(w, &who, &status) <= 0)
 		return ALONG_IS_NOT;
 	w->sig = 0;
+	w->is_halted = false;
 	if (tracee_event(status) == PTRACE_EVENT_EXEC)
 		return ALONG_IS;
 	if (who != w->tid)
 		return ALONG_IS_NOT;
 	if (tracee_is_syscall_stop(status))
 		return at_call(w);
+	w->is_halted = tracee_is_group_stop(status);
 	if (status >> 16 == 0)
 		w->sig = WSTOPSIG(status);
 	return ALONG_GOES;
@@ -112,6 +120,7 @@ static enum along walk(struct walk *w, const struct along_watch *watch)
 	if (tracee_wait(w->tid, limit, &status, &ignored) < 0 ||
 	    !WIFSTOPPED(status))
 		return ALONG_IS_NOT;
+	w->is_halted = tracee_is_group_stop(status);
 	if (status >> 16 == 0)
 		w->sig = WSTOPSIG(status);
 	if (!watch->is_right(watch->ctx, w->pid))

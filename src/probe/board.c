@@ -204,14 +204,23 @@ void board_each_taken(const struct board *b,
 	}
 }
 
-bool board_exec(const struct board *b, uint32_t *pid, uint32_t *tid)
+uint64_t board_exec(const struct board *b, unsigned i)
 {
-	if (__atomic_load_n(&b->base->exec, __ATOMIC_ACQUIRE) !=
-	    COLLECT_EXEC_ASKED)
-		return false;
-	*pid = b->base->exec_pid;
-	*tid = b->base->exec_tid;
-	return true;
+	uint64_t word = __atomic_load_n(&b->base->execs[i], __ATOMIC_ACQUIRE);
+
+	return wire_ask_state(word) == WIRE_ASK_ASKED ? word : 0;
+}
+
+void board_answer_exec(struct board *b, unsigned i, uint64_t request,
+		       enum wire_ask_state answer)
+{
+	uint64_t *at = &b->base->execs[i];
+
+	if (__atomic_compare_exchange_n(at, &request,
+					wire_ask_answer(request, answer), 0,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)at, SYS_FUTEX_WAKE,
+			  INT32_MAX);
 }
 
 uint32_t board_exec_missed(const struct board *b)
@@ -222,23 +231,6 @@ uint32_t board_exec_missed(const struct board *b)
 uint32_t board_given(const struct board *b)
 {
 	return __atomic_load_n(&b->base->given, __ATOMIC_RELAXED);
-}
-
-static void say_exec(struct board *b, enum collect_exec what)
-{
-	__atomic_store_n(&b->base->exec, (uint32_t)what, __ATOMIC_RELEASE);
-	sys_call3(SYS_NR_FUTEX, (uint64_t)(uintptr_t)&b->base->exec,
-		  SYS_FUTEX_WAKE, INT32_MAX);
-}
-
-void board_exec_heard(struct board *b)
-{
-	say_exec(b, COLLECT_EXEC_HEARD);
-}
-
-void board_exec_over(struct board *b)
-{
-	say_exec(b, COLLECT_NO_EXEC);
 }
 
 void board_wait(struct board *b, uint64_t timeout_ns)

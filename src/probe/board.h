@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "script/show.h"
 #include "wire/collect.h"
+#include "wire/run.h"
 
 #include <stdbool.h>
 
@@ -54,12 +55,12 @@ void board_each_taken(const struct board *b,
 		      void *ctx);
 void board_free(struct board *b, uint32_t area, uint32_t owner);
 
-/* Is a thread about to execute another program, and waits for hark? Its ids, as
- * the target numbers them. */
-bool board_exec(const struct board *b, uint32_t *pid, uint32_t *tid);
-/* It may go on; all is over. */
-void board_exec_heard(struct board *b);
-void board_exec_over(struct board *b);
+/* Threads that are about to execute another program, and wait for hark: request
+ * i of WIRE_ASKS (wire/run.h); 0: there is none. */
+uint64_t board_exec(const struct board *b, unsigned i);
+/* It is answered, unless it has been. */
+void board_answer_exec(struct board *b, unsigned i, uint64_t request,
+		       enum wire_ask_state answer);
 /* How many did not wait any longer, and have gone on without probes. */
 uint32_t board_exec_missed(const struct board *b);
 /* Probed places that the program has made writable. */

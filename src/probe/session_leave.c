@@ -21,15 +21,15 @@ bool session_has_ended(struct session *s)
 	return s->is_gone;
 }
 
-/* Whoever is about to execute something does not wait for hark. */
-void session_answer_exec(struct session *s)
+/* Threads that are about to execute something do not wait for hark. */
+void session_answer_execs(struct session *s)
 {
-	uint32_t pid, tid;
+	for (unsigned i = 0; s->board != NULL && i < WIRE_ASKS; i++) {
+		uint64_t request = board_exec(s->board, i);
 
-	if (s->board == NULL || !board_exec(s->board, &pid, &tid))
-		return;
-	board_exec_heard(s->board);
-	board_exec_over(s->board);
+		if (request != 0)
+			board_answer_exec(s->board, i, request, WIRE_ASK_ALONE);
+	}
 }
 
 /* Once: 0: they are out, or there is no process; 1: somebody was in a probe. */
@@ -37,7 +37,7 @@ static int try_out(struct session *s, struct hark_err *err)
 {
 	int rc;
 
-	session_answer_exec(s);
+	session_answer_execs(s);
 	if (!s->is_held && !session_has_ended(s) && session_hold(s, err) < 0) {
 		tracee_pause(0); /* it may have ended just now */
 		return session_has_ended(s) ? 0 : -1;

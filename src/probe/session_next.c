@@ -280,28 +280,46 @@ static void keep_stage(struct session *s, pid_t pid, struct stage *st,
 
 /* -- Programs -- */
 
+/* A thread that is about to execute another program. */
+struct departure {
+	struct session *s;
+	unsigned word; /* of the board: its request is there */
+	uint64_t request;
+	pid_t pid, tid;
+};
+
+static void answer(const struct departure *d, enum wire_ask_state answer)
+{
+	board_answer_exec(d->s->board, d->word, d->request, answer);
+}
+
+static bool is_right(void *ctx, pid_t pid)
+{
+	const struct departure *d = ctx;
+
+	return session_is_ours(d->s, pid);
+}
+
 static void heard(void *ctx)
 {
-	const struct session *s = ctx;
-
-	board_exec_heard(s->board);
+	answer(ctx, WIRE_ASK_COMING);
 }
 
 /* The board is shared by processes of one set of credentials. */
 static int may_enter(void *ctx, pid_t pid, struct hark_err *err)
 {
-	const struct session *s = ctx;
+	const struct departure *d = ctx;
 
 	if (creds_changed_by_exec(pid))
 		return err_set(err, HARK_EREFUSE, 0,
 			       "it is set-uid, set-gid or has file "
 			       "capabilities");
-	if (!told_has_creds(&s->told, pid))
+	if (!told_has_creds(&d->s->told, pid))
 		return err_set(err, HARK_EREFUSE, 0,
 			       "it has other credentials (user, groups or "
 			       "capabilities) than process %d had; start "
 			       "another hark for it",
-			       (int)s->pid);
+			       (int)d->s->pid);
 	return 0;
 }
 
@@ -331,19 +349,19 @@ static void tick_again(struct session *s, pid_t pid)
 	attach_close(&d);
 }
 
-/* Somebody executes another program. */
-static int go_along(struct session *s, pid_t pid, pid_t tid,
-		    struct hark_err *err)
+static int go_along(struct departure *d, struct hark_err *err)
 {
-	const struct along_watch watch = {session_is_ours, heard, may_enter, s};
+	const struct along_watch watch = {is_right, heard, may_enter, d};
+	struct session *s = d->s;
 	struct stage *place = add_stage(s), st = {0};
 	int64_t since = tracee_now_ns();
+	pid_t pid = d->pid;
 	struct hark_err why;
 	bool ticked;
 	int rc = 0;
 
 	ticked = s->ticking != NULL && ticking_stop_one(s->ticking, pid);
-	if (along_exec(pid, tid, &watch, &why) == 1) {
+	if (along_exec(pid, d->tid, &watch, &why) == 1) {
 		rc = session_drain_all(s, err);
 		session_forget_child(s, pid);
 		board_gone(s->board, (uint32_t)proc_inner_id(pid, pid));
@@ -363,24 +381,42 @@ static int go_along(struct session *s, pid_t pid, pid_t tid,
 		tick_again(s, pid);
 	}
 	tell_next(s, pid, &why);
-	board_exec_over(s->board);
+	answer(d, WIRE_ASK_ALONE); /* if hark has not come */
 	if (s->sampling != NULL)
 		sampling_held(s->sampling, pid, since);
 	return rc;
 }
 
+/* A number that is not proved is answered, for others may need its word. A
+ * thread that is stopped asks again when it goes on: hark has others to go
+ * with. 1: hark goes along. */
+static int is_followed(struct departure *d)
+{
+	d->pid = told_process(&d->s->told, (pid_t)wire_ask_pid(d->request));
+	d->tid = d->pid == 0
+		     ? 0
+		     : told_thread(d->pid, (pid_t)wire_ask_tid(d->request));
+	if (d->tid == 0)
+		answer(d, WIRE_ASK_ALONE);
+	else if (proc_state(d->pid, d->tid) == 'T')
+		answer(d, WIRE_ASK_LATER);
+	else
+		return 1;
+	return 0;
+}
+
+/* With one at a time; then hark looks at what else there is. */
 int session_hear_exec(struct session *s, struct hark_err *err)
 {
-	uint32_t pid, tid;
-	pid_t here, thread;
+	for (unsigned i = 0; i < WIRE_ASKS; i++) {
+		struct departure d = {.s = s,
+				      .word = (s->heard_exec + i) % WIRE_ASKS};
 
-	if (!board_exec(s->board, &pid, &tid))
-		return 0;
-	here = told_process(&s->told, (pid_t)pid);
-	thread = here != 0 ? told_thread(here, (pid_t)tid) : 0;
-	if (thread == 0) {
-		session_answer_exec(s);
-		return 0;
+		d.request = board_exec(s->board, d.word);
+		if (d.request == 0 || !is_followed(&d))
+			continue;
+		s->heard_exec = d.word + 1;
+		return go_along(&d, err);
 	}
-	return go_along(s, here, thread, err);
+	return 0;
 }

@@ -60,6 +60,7 @@ struct session {
 	size_t n_namings;	   /* ever */
 	uint32_t next_site;	   /* behind those of all programs */
 	struct board *board;	   /* owned */
+	unsigned heard_exec;	   /* where the next request is looked for */
 	struct namesake *names;	   /* owned */
 	struct output *output;	   /* owned */
 	struct output_site *sites; /* owned; n_sites */
@@ -164,7 +165,7 @@ void session_name_in_children(const struct session *s, enum probe_kind how,
 /* Has it ended? Its status is left for whoever may wait for it. */
 bool session_has_ended(struct session *s);
 /* Whoever is about to execute something does not wait for hark. */
-void session_answer_exec(struct session *s);
+void session_answer_execs(struct session *s);
 int session_take_out(struct session *s, struct hark_err *err);
 /* H1: it never was, or goes on. */
 void session_undo(struct session *s);

@@ -23,7 +23,8 @@
  * A thread that finds no word free for a while replaces an answer that has not
  * been read: by a process that is stopped or dead, most likely. A thread that
  * finds its own answer replaced asks again, and is answered as before. So
- * threads never wait for each other, only for hark.
+ * threads never wait for each other, only for hark. (Programs that are probed
+ * ask in the same words, on a board of their own: native/announce.c.)
  *
  * hark_lock holds hark's thread id while hark lives and listens. If that part
  * of it is 0 (hark has ended, or does not follow) or OWNER_DIED is set (hark
@@ -147,6 +148,26 @@ static inline uint64_t wire_ask_answer(uint64_t request,
 static inline int wire_ask_same(uint64_t ask, uint64_t request)
 {
 	return wire_ask_answer(ask, WIRE_ASK_ASKED) == request;
+}
+
+/* Puts the request into a free word; with `replaces` also into that of an
+ * answer that has not been read. NULL: there is none. */
+static inline uint64_t *wire_ask_take(uint64_t *asks, uint32_t first,
+				      uint64_t request, int replaces)
+{
+	for (uint32_t i = 0; i < WIRE_ASKS; i++) {
+		uint64_t *at = &asks[(first + i) % WIRE_ASKS];
+		uint64_t was = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+		if (was != 0 &&
+		    (!replaces || wire_ask_state(was) == WIRE_ASK_ASKED))
+			continue;
+		if (__atomic_compare_exchange_n(at, &was, request, 0,
+						__ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return at;
+	}
+	return NULL;
 }
 
 /* What hark knows of the target's memory when a thread enters: mappings that

@@ -102,9 +102,9 @@ static void ring(struct collect_board *b)
 
 static void forge(struct collect_board *b, pid_t pid, pid_t tid)
 {
-	b->exec_pid = (uint32_t)pid;
-	b->exec_tid = (uint32_t)tid;
-	__atomic_store_n(&b->exec, COLLECT_EXEC_ASKED, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&b->execs[0],
+			 wire_ask_of((uint32_t)pid, (uint32_t)tid, 1),
+			 __ATOMIC_SEQ_CST);
 	ring(b);
 }
 
@@ -130,8 +130,8 @@ static void ask_exec(void)
 	pid_t pid = victim();
 
 	forge(b, pid, pid);
-	while (__atomic_load_n(&b->exec, __ATOMIC_SEQ_CST) ==
-		   COLLECT_EXEC_ASKED &&
+	while (wire_ask_state(__atomic_load_n(
+		   &b->execs[0], __ATOMIC_SEQ_CST)) == WIRE_ASK_ASKED &&
 	       access("end", F_OK) < 0)
 		nap();
 	say("answered");
