@@ -319,6 +319,8 @@ bool native_is_tick(const struct sig_info *info);
 bool native_ticks_wait(const struct sig_frame *frame);
 void native_tick(const struct sig_frame *frame, const struct native_state *s);
 void native_tick_in_image(const struct sig_frame *frame);
+/* Without a signal frame: the thread has read it. */
+void native_tick_missed(bool is_timer, uint32_t overran);
 /* Afterwards. */
 void native_uncover(void);
 

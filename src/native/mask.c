@@ -220,18 +220,38 @@ static int64_t take_held(struct native_thread *t, uint64_t set, uint64_t info)
 	return sig;
 }
 
+/* Once more? A tick that came while signals were blocked is not the program's.
+ */
+static bool is_in_vain(const struct native_thread *t, int64_t answer,
+		       const struct sig_info *info)
+{
+	if (answer == -ERR_INTR)
+		return !t->counted;
+	if (answer != SIG_TRAP || !native_is_tick(info))
+		return false;
+	native_tick_missed(info->code == CODE_TIMER, info->uid);
+	return true;
+}
+
 /* Signals that are waited for stay with the kernel meanwhile, really blocked:
  * nothing traps in here. */
 static int64_t wait_for(const struct native_thread *t, const uint64_t *a,
 			uint64_t mask)
 {
+	struct sig_info info = {0};
 	int64_t answer;
 
 	do {
 		native_set_mask(mask);
-		answer = sys_call(NR_TIMEDWAIT, a[0], a[1], a[2], a[3], 0, 0);
+		answer = sys_call(NR_TIMEDWAIT, a[0], (uint64_t)&info, a[2],
+				  a[3], 0, 0);
 		native_set_mask(SIG_ALL);
-	} while (answer == -ERR_INTR && !t->counted);
+	} while (is_in_vain(t, answer, &info));
+	if (answer <= 0 || a[1] == 0)
+		return answer;
+	if (!can_write(a[1], sizeof info))
+		return -ERR_FAULT;
+	*(struct sig_info *)a[1] = info;
 	return answer;
 }
 

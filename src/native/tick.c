@@ -131,6 +131,22 @@ void native_tick_in_image(const struct sig_frame *frame)
 	take(frame, area, &s);
 }
 
+/* It was taken out of the kernel's queue, as signals of the program's are. */
+void native_tick_missed(bool is_timer, uint32_t overran)
+{
+	struct native_thread *t = native_find();
+	struct collect_area *area =
+	    t && t->fs == 0
+		? (void *)((uint8_t *)t - offsetof(struct collect_area, native))
+		: NULL;
+
+	if (area && is_timer) {
+		native_ticked(t);
+		collect_overran(area, overran);
+	}
+	count_recursed(area);
+}
+
 /* -- A signal of the program's that the tick has hidden -- */
 
 /* Of one kind only one waits in a thread: a SIGTRAP that it sent to itself

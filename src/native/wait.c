@@ -236,6 +236,50 @@ static uint64_t interrupted(struct native_thread *t, uint64_t old,
 	return 1;
 }
 
+/* As much as is needed of struct signalfd_siginfo. */
+struct record {
+	uint32_t signo;
+	int32_t error, code;
+	uint32_t pid, uid, fd, tid, band, overrun, trapno, status, integer;
+	uint64_t pointer;
+	uint8_t rest[72];
+};
+_Static_assert(sizeof(struct record) == 128, "struct signalfd_siginfo");
+
+/* It does not have what an event says of itself. */
+static bool is_tick(const struct record *r)
+{
+	return r->signo == SIG_TRAP && native_plan()->flags & COLLECT_TICKS &&
+	       (r->code == CODE_PERF ||
+		(r->code == CODE_TIMER && r->pointer == COLLECT_TICK));
+}
+
+/* How many bytes of them are the program's. */
+static int64_t without_ticks(struct record *all, int64_t len)
+{
+	struct record *out = all;
+
+	for (const struct record *r = all; len > 0;
+	     r++, len -= (int64_t)sizeof *r) {
+		if (is_tick(r))
+			native_tick_missed(r->code == CODE_TIMER, r->overrun);
+		else
+			*out++ = *r;
+	}
+	return (int64_t)((const uint8_t *)out - (const uint8_t *)all);
+}
+
+static int64_t read_now(struct native_thread *t, const struct wait *w)
+{
+	int64_t answer;
+
+	native_give_held(t, t->blocked);
+	native_set_mask(w->mask);
+	answer = sys_call3(NR_READ, w->args[0], w->args[1], w->args[2]);
+	native_set_mask(SIG_ALL);
+	return answer > 0 ? without_ticks((void *)w->args[1], answer) : answer;
+}
+
 uint64_t native_read_signals(struct probe_frame *frame, int64_t *answer)
 {
 	struct native_thread *t = native_find_or_found();
@@ -250,12 +294,11 @@ uint64_t native_read_signals(struct probe_frame *frame, int64_t *answer)
 		native_come_back(t, old);
 		return 0;
 	}
-	if (!is_nonblocking(w.args[0]) && await_input(t, &w) < 0)
-		return interrupted(t, old, answer);
-	native_give_held(t, t->blocked);
-	native_set_mask(w.mask);
-	*answer = sys_call3(NR_READ, w.args[0], w.args[1], w.args[2]);
-	native_set_mask(SIG_ALL);
+	do {
+		if (!is_nonblocking(w.args[0]) && await_input(t, &w) < 0)
+			return interrupted(t, old, answer);
+		*answer = read_now(t, &w);
+	} while (*answer == 0); /* nothing but ticks */
 	if (t->counted)
 		native_come_back(t, old);
 	else

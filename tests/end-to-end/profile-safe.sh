@@ -6,7 +6,7 @@
 . "$ROOT/tests/end-to-end/profile.bash"
 . "$ROOT/tests/end-to-end/guests.bash"
 
-plan 32
+plan 33
 
 build_prog
 EXTRA=(-F 9973 -q)
@@ -28,7 +28,7 @@ is "where nothing is known, little is said, and none is wrong" \
 # -- Guests that hark has harmed --
 
 for guest in insn_alignment_check insn_tsc_refused sig_exec sig_sent_fault \
-	sig_blocked_fault sig_fork_masks sig_newborn; do
+	sig_blocked_fault sig_fork_masks sig_newborn sig_wait_all; do
 	alike $guest "$GUESTS/$guest" profile -q -F 9973 -o g.hark --force &&
 		pass $guest
 done
