@@ -17,28 +17,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 int races_no_memory(struct hark_err *err)
 {
 	return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-}
-
-int races_ask(void *ctx)
-{
-	enum { EVERY_NS = 20000000 };
-	struct timeline *t = ctx;
-	struct timespec now;
-	int64_t ns;
-
-	if (t->progress == NULL)
-		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = now.tv_sec * 1000000000LL + now.tv_nsec;
-	if (ns - t->asked_ns < EVERY_NS)
-		return 0;
-	t->asked_ns = ns;
-	return t->progress(t->progress_ctx, t->done, t->total);
 }
 
 static uint32_t granule_of(uint64_t address)
@@ -89,7 +71,7 @@ int races_runner(struct races *r, const struct lane *l, unsigned kind,
 	if (runner_new(r->t->rec->r, l->first, l->end, kind, r->stop_list,
 		       (uint32_t)r->n_stops, out, err) < 0)
 		return -1;
-	runner_on_ask(*out, races_ask, r->t);
+	runner_on_ask(*out, travel_ask, r->t);
 	return 0;
 }
 

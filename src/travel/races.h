@@ -216,8 +216,6 @@ int races_no_memory(struct hark_err *err); /* always -1 */
 /* Which words and instructions synchronise; .granules is made. */
 int races_prepare(struct races *r, struct hark_err *err);
 void races_finish(struct races *r);
-/* Tells how far it is; not 0: it is to be given up. ctx: the timeline. */
-int races_ask(void *ctx);
 /* What stops are known now, in .stop_list. */
 int races_list_stops(struct races *r, struct hark_err *err);
 /* With all stops set. kind: OBSERVE_*. */

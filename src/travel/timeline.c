@@ -27,7 +27,7 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static int ask(void *ctx)
+int travel_ask(void *ctx)
 {
 	enum { EVERY_NS = 5000000 };
 	struct timeline *t = ctx;
@@ -66,7 +66,7 @@ static struct walker *make_walker(struct timeline *t, struct lane *l,
 			l->frames = frames_new(t->memory_max, t->near);
 		if (walker_new(t->rec->r, l->first, l->end, at, err) < 0)
 			return NULL;
-		walker_on_ask(*at, ask, t);
+		walker_on_ask(*at, travel_ask, t);
 		walker_use_frames(*at, l->frames);
 		travel_forget_along(t, l, *at);
 	}

@@ -159,6 +159,9 @@ struct travel_file *travel_file(struct hark_recording *r, unsigned i,
 
 /* -- timeline.c -- */
 
+/* Reports progress, now and then; not 0: the work is to end. ctx: the
+ * timeline. */
+int travel_ask(void *ctx);
 struct lane *travel_lane(struct timeline *t, uint32_t thread);
 const struct recording_process *travel_process(const struct timeline *t);
 /* Where what is recorded of it begins: at 0, unless that was dropped. */
