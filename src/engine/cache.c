@@ -139,8 +139,9 @@ static uint64_t region_size(void)
 	return size;
 }
 
-/* An emulator of system calls may not know how to map memory twice. The
- * sandbox's filter refuses the second way: it is for where there is none. */
+/* C4; but an emulator of system calls (qemu-user) may not support the second
+ * mapping, and then one mapping is both. It supports no system call filter
+ * either: where the sandbox has one, that refuses such a mapping. */
 static int64_t map_code(const struct engine *e, uint64_t pc, uint64_t size,
 			uint64_t *alias)
 {

@@ -164,7 +164,7 @@ void session_name_in_children(const struct session *s, enum probe_kind how,
 
 /* Has it ended? Its status is left for whoever may wait for it. */
 bool session_has_ended(struct session *s);
-/* Whoever is about to execute something does not wait for hark. */
+/* Threads that are about to execute something do not wait for hark. */
 void session_answer_execs(struct session *s);
 int session_take_out(struct session *s, struct hark_err *err);
 /* H1: it never was, or goes on. */
