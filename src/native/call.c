@@ -389,18 +389,16 @@ static bool is_long(uint64_t number)
 /* A tick that comes now is of the system call; so is a look from outside. */
 static void note_hook(const struct probe_frame *frame, bool is_made)
 {
-	const struct collect_area *area;
 	struct native_thread *t;
 
 	if (!(native_plan()->flags & COLLECT_TICKS) || native_is_guest())
 		return;
 	t = is_made && is_long(frame->gpr[X86_RAX]) ? native_make()
 						    : native_find();
-	if (!t || t->fs != 0)
+	if (!native_area(t))
 		return;
 	t->hook = is_made ? (uint64_t)frame : 0;
-	area = (void *)((uint8_t *)t - offsetof(struct collect_area, native));
-	collect_show_hook(area, t->hook);
+	collect_show_hook(native_area(t), t->hook);
 }
 
 uint64_t native_call(struct probe_frame *frame, uint64_t cookie)

@@ -80,6 +80,14 @@ _Static_assert(sizeof(struct native_thread) <=
 		   sizeof(((struct collect_area *)0)->native),
 	       "layout");
 
+/* The area that it is in; NULL: it is none, or a spare one. */
+static inline struct collect_area *native_area(const struct native_thread *t)
+{
+	return t && t->fs == 0 ? (void *)((uint8_t *)(uintptr_t)t -
+					  offsetof(struct collect_area, native))
+			       : 0;
+}
+
 /* What a child begins with. */
 struct native_blocks {
 	uint64_t blocked;

@@ -6,10 +6,10 @@
  * handles the fault on its alternate stack. Either must be as without probes.
  *
  * So each way into C first looks at the last byte that it may need
- * (native_hit_now, collect_fire_with_room()). Where that faults, or a
- *trampoline's own stores do, nothing has been done yet, and the program's state
- *is known. The hit happens on a stack of hark's, in the handler of SIGSEGV, and
- *the thread goes on behind it, at the moved instruction:
+ * (native_hit_now, collect_fire_with_room()). If that faults, or a store of the
+ * trampoline does, nothing has been done yet, and the program's state is known.
+ * The hit then happens on a stack of hark's, in the handler of SIGSEGV, after
+ * which the thread resumes at the moved instruction:
  *
  *	trampoline:  save registers   call handler   restore   instruction
  *			  |		  |			^
@@ -21,8 +21,8 @@
  *
  * What is left: without an alternate stack the kernel ends the program, where
  * it would have got on. And a hooked system call is made by native_call(),
- *which changes masks and so cannot run here: there the program is told that its
- * stack has overflowed, by a fault at the system call. */
+ * which changes masks and so cannot run here: the program then sees a fault at
+ * the system call, as if its stack had overflowed there. */
 #include "native/collect_board.h"
 #include "native/home.h"
 
@@ -85,11 +85,6 @@ static bool with_frame(const struct sig_frame *frame, uint64_t at,
 	return true;
 }
 
-static struct collect_area *area_of(struct native_thread *t)
-{
-	return (void *)((uint8_t *)t - offsetof(struct collect_area, native));
-}
-
 /* It has entered its area as busy. */
 static bool in_collector(const struct sig_frame *frame, struct hit *out)
 {
@@ -98,7 +93,7 @@ static bool in_collector(const struct sig_frame *frame, struct hit *out)
 
 	if (!t || t->fs != 0 || !with_frame(frame, (uint64_t)g[GREG_RDI], out))
 		return false;
-	area_of(t)->busy = 0;
+	native_area(t)->busy = 0;
 	return true;
 }
 
@@ -141,7 +136,7 @@ static void count_lost(const struct hit *h)
 	struct native_thread *t = h->t;
 
 	if (t && t->fs == 0)
-		collect_recursed(site, area_of(t));
+		collect_recursed(site, native_area(t));
 	else
 		collect_nobody(native_plan(), site);
 }

@@ -32,11 +32,6 @@ static uint64_t *gregs(struct sig_frame *frame)
 	return (uint64_t *)frame->uc.context.gregs;
 }
 
-static struct collect_area *area_of(struct native_thread *t)
-{
-	return (void *)((uint8_t *)t - offsetof(struct collect_area, native));
-}
-
 /* -- What is next -- */
 
 /* System calls that return at once, whatever their arguments, and that hark
@@ -203,7 +198,7 @@ static void skip_call(uint64_t *g)
 /* N4: a hit that has happened. */
 static bool pass_hit(struct native_thread *t, uint64_t *g)
 {
-	struct collect_area *area = area_of(t);
+	struct collect_area *area = native_area(t);
 
 	if (area->n_tokens == 0 ||
 	    !native_fired(area, (const struct probe_frame *)g[GREG_RDI]))

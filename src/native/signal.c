@@ -409,14 +409,12 @@ uint64_t native_state(const uint64_t gpr[16])
 
 static void note_fired(const struct caught *c)
 {
-	struct native_thread *t = native_find();
-	struct collect_area *a;
+	struct collect_area *a = native_area(native_find());
 	uint64_t gpr[16];
 	unsigned i;
 
-	if (!t || t->fs != 0)
+	if (!a)
 		return;
-	a = (void *)((uint8_t *)t - offsetof(struct collect_area, native));
 	i = a->next_token++ % COLLECT_TOKENS;
 	get_state(c, gpr);
 	if (a->token[i].pc == 0)

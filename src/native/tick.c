@@ -116,10 +116,7 @@ void native_tick(const struct sig_frame *frame, const struct native_state *s)
 void native_tick_in_image(const struct sig_frame *frame)
 {
 	const struct native_thread *t = native_find();
-	struct collect_area *area =
-	    t && t->fs == 0
-		? (void *)((uint8_t *)t - offsetof(struct collect_area, native))
-		: NULL;
+	struct collect_area *area = native_area(t);
 	struct native_state s = {.flags = 0};
 
 	if (!area || t->hook == 0) {
@@ -135,10 +132,7 @@ void native_tick_in_image(const struct sig_frame *frame)
 void native_tick_missed(bool is_timer, uint32_t overran)
 {
 	struct native_thread *t = native_find();
-	struct collect_area *area =
-	    t && t->fs == 0
-		? (void *)((uint8_t *)t - offsetof(struct collect_area, native))
-		: NULL;
+	struct collect_area *area = native_area(t);
 
 	if (area && is_timer) {
 		native_ticked(t);
