@@ -214,7 +214,8 @@ void native_hold(struct native_thread *t, const struct sig_info *info);
 void native_send_held(struct native_thread *t);
 /* All is blocked: those that the program blocks are the kernel's until that
  * ends. */
-void native_give_held(struct native_thread *t, uint64_t blocked);
+/* Answers which. */
+uint64_t native_give_held(struct native_thread *t, uint64_t blocked);
 /* .blocked of the caller, who may be a guest; and that is set. */
 uint64_t native_own_blocked(const struct native_thread *t);
 void native_guest_blocks(struct native_thread *t, uint64_t blocked);
@@ -331,6 +332,7 @@ void native_tick_in_image(const struct sig_frame *frame);
 void native_tick_missed(bool is_timer, uint32_t overran);
 /* Afterwards. */
 void native_uncover(void);
+void native_take_back(struct native_thread *t, uint64_t given);
 
 /* -- sample.c -- */
 

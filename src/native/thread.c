@@ -416,14 +416,17 @@ static void send_held(struct native_thread *t, uint64_t set)
 	}
 }
 
-void native_give_held(struct native_thread *t, uint64_t blocked)
+uint64_t native_give_held(struct native_thread *t, uint64_t blocked)
 {
-	for (uint64_t set = t->held & blocked; set != 0; set &= set - 1) {
+	uint64_t given = t->held & blocked;
+
+	for (uint64_t set = given; set != 0; set &= set - 1) {
 		int sig = __builtin_ctzll(set) + 1;
 
 		t->held &= ~SIG_BIT(sig);
 		native_send(&t->held_info[held_index(sig)]);
 	}
+	return given;
 }
 
 void native_send_held(struct native_thread *t)

@@ -156,3 +156,22 @@ void native_uncover(void)
 	if (!(pending & SIG_BIT(SIG_TRAP)))
 		native_send(native_held(t, SIG_TRAP));
 }
+
+/* One that the kernel was given for a call (native_give_held), and which the
+ * call has not taken, is held again: a tick may have been waiting, so that it
+ * was dropped. All signals are blocked. */
+void native_take_back(struct native_thread *t, uint64_t given)
+{
+	static const uint64_t set = SIG_BIT(SIG_TRAP);
+	static const int64_t none[2];
+	struct sig_info info = {0};
+
+	if (!(given & set) || !(native_plan()->flags & COLLECT_TICKS) ||
+	    native_is_filtered())
+		return;
+	while (sys_call(NR_TIMEDWAIT, (uint64_t)&set, (uint64_t)&info,
+			(uint64_t)none, SET_SIZE, 0, 0) == SIG_TRAP &&
+	       native_is_tick(&info))
+		native_tick_missed(info.code == CODE_TIMER, info.uid);
+	t->held |= set;
+}

@@ -82,6 +82,7 @@ static int64_t make(int64_t nr, const uint64_t a[6])
 /* What ours have ended though nobody wants them is begun again. */
 static int64_t wait(struct native_thread *t, const struct wait *w)
 {
+	uint64_t given = 0;
 	int64_t answer;
 
 	t->wait_mask = w->mask & ~native_home()->ours;
@@ -89,10 +90,11 @@ static int64_t wait(struct native_thread *t, const struct wait *w)
 	t->waits = 1;
 	native_let_through(t, t->wait_blocked);
 	if (!t->counted)
-		native_give_held(t, t->wait_blocked);
+		given = native_give_held(t, t->wait_blocked);
 	do
 		answer = t->counted ? -ERR_INTR : make(w->nr, w->args);
 	while (answer == -ERR_INTR && !t->counted);
+	native_take_back(t, given);
 	return answer;
 }
 
@@ -254,30 +256,36 @@ static bool is_tick(const struct record *r)
 		(r->code == CODE_TIMER && r->pointer == COLLECT_TICK));
 }
 
-/* How many bytes of them are the program's. */
-static int64_t without_ticks(struct record *all, int64_t len)
+/* How many bytes of them are the program's. Of those its signals are taken out
+ * of *given. */
+static int64_t without_ticks(struct record *all, int64_t len, uint64_t *given)
 {
 	struct record *out = all;
 
 	for (const struct record *r = all; len > 0;
 	     r++, len -= (int64_t)sizeof *r) {
-		if (is_tick(r))
+		if (is_tick(r)) {
 			native_tick_missed(r->code == CODE_TIMER, r->overrun);
-		else
-			*out++ = *r;
+			continue;
+		}
+		*given &= ~SIG_BIT(r->signo);
+		*out++ = *r;
 	}
 	return (int64_t)((const uint8_t *)out - (const uint8_t *)all);
 }
 
 static int64_t read_now(struct native_thread *t, const struct wait *w)
 {
+	uint64_t given = native_give_held(t, t->blocked);
 	int64_t answer;
 
-	native_give_held(t, t->blocked);
 	native_set_mask(w->mask);
 	answer = sys_call3(NR_READ, w->args[0], w->args[1], w->args[2]);
 	native_set_mask(SIG_ALL);
-	return answer > 0 ? without_ticks((void *)w->args[1], answer) : answer;
+	if (answer > 0)
+		answer = without_ticks((void *)w->args[1], answer, &given);
+	native_take_back(t, given);
+	return answer;
 }
 
 uint64_t native_read_signals(struct probe_frame *frame, int64_t *answer)
