@@ -212,21 +212,24 @@ static int map_channel(struct door *d, struct hark_err *err)
 	return rc;
 }
 
+static int borrow_one(struct door *d, int k, struct hark_err *err)
+{
+	struct door_thread *t = &d->threads[k];
+
+	if (gate_open(&d->gate, t->tid, &t->home, t->mask, err) < 0)
+		return -1;
+	d->gate.wire = d->fresh ? tracee_wire(t->mask) : 0;
+	t->progress = DOOR_INSIDE;
+	d->worker = k;
+	return 0;
+}
+
 /* Any living thread will do to make system calls with. */
 static int borrow_thread(struct door *d, struct hark_err *err)
 {
-	for (int i = 0; i < d->n_threads; i++) {
-		struct door_thread *t = &d->threads[i];
-
-		if (t->progress != DOOR_HELD)
-			continue;
-		if (gate_open(&d->gate, t->tid, &t->home, t->mask, err) < 0)
-			return -1;
-		d->gate.wire = d->fresh ? tracee_wire(t->mask) : 0;
-		t->progress = DOOR_INSIDE;
-		d->worker = i;
-		return 0;
-	}
+	for (int i = 0; i < d->n_threads; i++)
+		if (d->threads[i].progress == DOOR_HELD)
+			return borrow_one(d, i, err);
 	return err_set(err, HARK_EGONE, 0, "process %d ended meanwhile",
 		       d->pid);
 }
@@ -244,6 +247,13 @@ static int return_thread(struct door *d, struct hark_err *err)
 	rc = gate_close(&d->gate, t->mask, &t->seen, err);
 	t->progress = rc < 0 ? DOOR_DEAD : DOOR_HELD;
 	return rc;
+}
+
+int door_borrow(struct door *d, int k, struct hark_err *err)
+{
+	if (k == d->worker)
+		return 0;
+	return return_thread(d, err) < 0 ? -1 : borrow_one(d, k, err);
 }
 
 /* -- What another hark left -- */

@@ -67,6 +67,8 @@ int door_add(struct door *d, pid_t tid, struct hark_err *err);
 /* Borrows a thread, to make system calls by (outside/remote.h), until
  * door_leave. */
 int door_begin(struct door *d, struct hark_err *err);
+/* From now on threads[k], which is held or borrowed already, makes them. */
+int door_borrow(struct door *d, int k, struct hark_err *err);
 /* Maps image and channel; room for one ring and slot a thread. */
 int door_enter(struct door *d, struct hark_err *err);
 /* Sends every thread once through the image. */

@@ -11,6 +11,7 @@
 #include "outside/tracee.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -247,28 +248,6 @@ static uint64_t found_blocked(const struct native_home *home,
 	return 0;
 }
 
-/* Signals that the program has blocked, and that came, are the kernel's to
- * keep from now on. Some process has to send them as they were: this one. */
-static int send_again(struct door *d, int k, const struct collect_area *a,
-		      uint64_t area, uint64_t blocked, struct hark_err *err)
-{
-	uint64_t held = native_waiting_for(a) & blocked;
-	int64_t answer;
-
-	for (; held != 0; held &= held - 1) {
-		int sig = __builtin_ctzll(held) + 1;
-
-		if (gate_call(
-			&d->gate, &answer, err, SYS_rt_tgsigqueueinfo,
-			(uint64_t)proc_inner_id(d->pid, d->pid),
-			(uint64_t)proc_inner_id(d->pid, d->threads[k].tid),
-			(uint64_t)sig, area + native_siginfo_offset(sig), 0,
-			0) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int close_mask(const struct insert_left *l, struct door *d, int k,
 		      const struct native_home *home, struct hark_err *err)
 {
@@ -281,11 +260,71 @@ static int close_mask(const struct insert_left *l, struct door *d, int k,
 		blocked |= native_blocked(&a, t->seen.rsp) & l->record.ours;
 	if (set_mask(d, k, t->mask | blocked, err) < 0)
 		return -1;
-	if (area == 0)
+	return area == 0 ? 0 : close_frames(l, d, k, &a, home, err);
+}
+
+/* -- Signals that the program has blocked, and that came -- */
+
+static int thread_of(const struct door *d, pid_t tid)
+{
+	for (int k = 0; k < d->n_threads; k++)
+		if (d->threads[k].tid == tid)
+			return k;
+	return -1;
+}
+
+static bool is_alive(const struct door *d, int k)
+{
+	return k >= 0 &&
+	       (k == d->worker || d->threads[k].progress == DOOR_HELD);
+}
+
+/* The kernel lets only the thread itself send a signal as kill() and tgkill()
+ * do, and only the first thread one to the process. So one that was sent to the
+ * process stays with the thread that had it, if the first one has ended. */
+static int send_one(struct door *d, int k, int sig, uint64_t info,
+		    struct hark_err *err)
+{
+	uint64_t pid = (uint64_t)proc_inner_id(d->pid, d->pid);
+	int first = thread_of(d, d->pid);
+	int64_t answer;
+	int32_t code;
+
+	if (remote_read(d, info + offsetof(struct sig_info, code), &code,
+			sizeof code, err) < 0)
+		return -1;
+	if (code == SI_USER && is_alive(d, first))
+		return door_borrow(d, first, err) < 0
+			   ? -1
+			   : gate_call(&d->gate, &answer, err,
+				       SYS_rt_sigqueueinfo, pid, (uint64_t)sig,
+				       info, 0, 0, 0);
+	if (!is_alive(d, k))
 		return 0;
-	return send_again(d, k, &a, area, blocked, err) < 0
+	return door_borrow(d, k, err) < 0
 		   ? -1
-		   : close_frames(l, d, k, &a, home, err);
+		   : gate_call(
+			 &d->gate, &answer, err, SYS_rt_tgsigqueueinfo, pid,
+			 (uint64_t)proc_inner_id(d->pid, d->threads[k].tid),
+			 (uint64_t)sig, info, 0, 0);
+}
+
+/* They are the kernel's to keep from now on. */
+static int send_again(const struct insert_left *l, struct door *d, int k,
+		      struct hark_err *err)
+{
+	struct collect_area a;
+	uint64_t area = insert_find_area(l, d, k, &a);
+	uint64_t held = area != 0 ? native_waiting_for(&a) & l->record.ours : 0;
+
+	for (; held != 0; held &= held - 1) {
+		int sig = __builtin_ctzll(held) + 1;
+
+		if (send_one(d, k, sig, area + native_siginfo_offset(sig),
+			     err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int close_masks(const struct insert_left *l, struct door *d,
@@ -298,6 +337,9 @@ static int close_masks(const struct insert_left *l, struct door *d,
 		return -1;
 	for (int k = 0; k < d->n_threads; k++)
 		if (close_mask(l, d, k, &home, err) < 0)
+			return -1;
+	for (int k = 0; k < d->n_threads; k++)
+		if (send_again(l, d, k, err) < 0)
 			return -1;
 	return 0;
 }

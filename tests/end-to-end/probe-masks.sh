@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-plan 21
+plan 33
 
 build masks
 
@@ -82,6 +82,37 @@ for t in 0 1; do
 	is "sent: thread $t gets it, once" "$(told open $t)" $((t + 1))
 	is "sent: nothing is left of it" "$(told look $t)" 0
 done
+
+# -- The same, as tgkill() and as kill() send it --
+
+come
+for t in 0 1 2; do
+	told close $t >/dev/null
+done
+for t in 0 1; do
+	told raise $t >/dev/null
+	is "tgkill: it is pending in thread $t" "$(told look $t)" \
+		${BLOCKED}000000$TRAP
+done
+go "tgkill"
+for t in 0 1; do
+	is "tgkill: it is pending in thread $t still" "$(told look $t)" \
+		${BLOCKED}000000$TRAP
+	is "tgkill: thread $t gets it, once" "$(told open $t)" 8
+done
+
+come
+for t in 0 1 2; do
+	told close $t >/dev/null
+done
+told every 0 >/dev/null
+go "kill"
+for t in 0 1; do
+	is "kill: it is pending for thread $t" "$(told look $t)" \
+		${BLOCKED}000000$TRAP
+done
+is "kill: thread 1 gets it, once" "$(told open 1)" 9
+is "kill: nothing is left of it" "$(told look 0)" ${BLOCKED}00000000
 
 exec 7>&-
 wait $guest

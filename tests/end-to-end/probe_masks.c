@@ -5,6 +5,10 @@
  *	hit T		execute hot() a thousand times
  *	look T		say what is blocked and what is pending
  *	send T		a SIGTRAP with a number of its own is sent to it
+ *	raise T		a SIGTRAP is sent to it as tgkill() does
+ *	every T		a SIGTRAP is sent to the process as kill() does; the
+ *			first thread blocks it
+ *	close T		block what threads 0 and 1 do
  *	open T		let everything through, and say what came
  *	kernel T	say what the kernel says is blocked
  *
@@ -31,7 +35,8 @@ struct member {
 };
 
 static struct member all[THREADS];
-static __thread uint64_t came; /* numbers of signals, a digit each */
+static __thread volatile uint64_t came; /* numbers of signals, a digit each */
+enum { BY_TGKILL = 8, BY_KILL = 9 };
 
 __attribute__((noinline)) uint64_t hot(uint64_t n)
 {
@@ -43,7 +48,10 @@ static void handle(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
 	(void)context;
-	came = came * 10 + (uint64_t)info->si_value.sival_int;
+	came = came * 10 + (info->si_code == SI_TKILL ? BY_TGKILL
+			    : info->si_code == SI_USER
+				? BY_KILL
+				: (uint64_t)info->si_value.sival_int);
 }
 
 static uint64_t bits(const sigset_t *set)
@@ -52,6 +60,18 @@ static uint64_t bits(const sigset_t *set)
 
 	memcpy(&out, set, sizeof out);
 	return out;
+}
+
+static void close_mask(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	sigaddset(&set, SIGILL);
+	sigaddset(&set, SIGSEGV);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
 }
 
 static uint64_t obey(char word)
@@ -68,7 +88,11 @@ static uint64_t obey(char word)
 		pthread_sigmask(SIG_BLOCK, NULL, &set);
 		sigpending(&pending);
 		return bits(&set) << 32 | bits(&pending);
+	case 'c':
+		close_mask();
+		return 0;
 	default:
+		came = 0;
 		sigemptyset(&set);
 		pthread_sigmask(SIG_SETMASK, &set, NULL);
 		return came;
@@ -78,17 +102,10 @@ static uint64_t obey(char word)
 static void *live(void *arg)
 {
 	struct member *m = arg;
-	sigset_t set;
 	char word;
 
-	sigemptyset(&set);
-	if (m != &all[2]) {
-		sigaddset(&set, SIGTRAP);
-		sigaddset(&set, SIGILL);
-		sigaddset(&set, SIGSEGV);
-		sigaddset(&set, SIGUSR1);
-	}
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	if (m != &all[2])
+		close_mask();
 	m->tid = (pid_t)syscall(SYS_gettid);
 	while (write(m->from[1], "!", 1) == 1 && read(m->to[0], &word, 1) == 1)
 		m->said = obey(word);
@@ -144,6 +161,11 @@ int main(void)
 
 			m->said =
 			    (uint64_t)pthread_sigqueue(m->thread, SIGTRAP, v);
+		} else if (word[0] == 'r') {
+			m->said = (uint64_t)pthread_kill(m->thread, SIGTRAP);
+		} else if (word[0] == 'e') {
+			close_mask();
+			m->said = (uint64_t)kill(getpid(), SIGTRAP);
 		} else if (word[0] == 'k') {
 			m->said = kernels_word(m);
 		} else {
