@@ -173,8 +173,10 @@ static int bring_back(const struct insert_left *l, const struct door *d,
 	struct trampoline at;
 	unsigned offset;
 
+	if (is_trapped(l, t))
+		return 0;
 	if (!is_inside(l, t->seen.rip))
-		return !is_trapped(l, t);
+		return 1;
 	if (!trampoline_at(l, d, t->seen.rip, &at, &offset) ||
 	    !is_moved(&at, offset))
 		return 0;

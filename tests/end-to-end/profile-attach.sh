@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/profile.bash"
 
-plan 30
+plan 33
 
 build_prog
 mkfifo orders
@@ -18,9 +18,9 @@ mark() { marked=$(used); }
 burnt() { [ "$(used)" -gt $((marked + $1)) ]; }
 sampling() { [ -n "$(grep -s hark-probe "/proc/$pid/maps")" ]; }
 
-start() {
+start() { # [PROG]
 	rm -f guest.out
-	./prog server <orders >guest.out 2>&1 &
+	./"${1:-prog}" server <orders >guest.out 2>&1 &
 	pid=$!
 	exec 7>orders
 	wait_for ready guest.out || note "it does not begin"
@@ -65,14 +65,17 @@ is "SIGTERM: all is as it was" "$(diff before after)" ""
 
 # Again and again, as often as can be: a tick that is on its way when hark
 # leaves has nobody to go to.
-for ((i = 0; i < 15; i++)); do
-	come -q -F 20000
-	mark
-	await burnt 5
-	go -INT || note "hark: $?"
-	kill -0 $pid || break
-done
-is "a tick finds nobody: $i times" $i 15
+again_and_again() {
+	for ((i = 0; i < 15; i++)); do
+		come -q -F 20000
+		mark
+		await burnt 5
+		go -INT || note "hark: $?"
+		kill -0 $pid || break
+	done
+	is "$1: $i times" $i 15
+}
+again_and_again "a tick finds nobody"
 same >after
 is "all is as it was" "$(diff before after)" ""
 
@@ -96,6 +99,15 @@ is "killed: the next one comes in" $? 0
 same >after
 is "killed: all is as it was before both" "$(diff before after)" ""
 end "all of it"
+
+# A tick that was due when the thread fell asleep comes when it is woken.
+gcc -O2 -g -pthread "$SRC/profile_pipes.c" -o pipes || exit 1
+start pipes
+same >before
+again_and_again "a tick finds a thread that waits"
+same >after
+is "threads that wait: all is as it was" "$(diff before after)" ""
+end "threads that wait"
 
 # -- A program that has blocked everything before hark comes --
 
