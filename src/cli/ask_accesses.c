@@ -175,7 +175,7 @@ static void access_json(struct list *l, const struct hark_access *x,
 		json_text(&j, "before", prose_of(&p->before));
 		json_text(&j, "after", prose_of(&p->after));
 	}
-	json_text(&j, "value", prose_of(&p->after));
+	json_text(&j, "value", prose_of(x->is_write ? &p->after : &p->before));
 	json_end(&j);
 }
 
@@ -192,7 +192,7 @@ static void access_text(struct list *l, const struct hark_access *x,
 			   prose_of(&p->after), code);
 	else
 		text_print("%-16s %s%s: %s  (%s)\n", position, l->what,
-			   prose_of(&p->path), prose_of(&p->after), code);
+			   prose_of(&p->path), prose_of(&p->before), code);
 }
 
 static int print_access(void *ctx, const struct hark_access *x)

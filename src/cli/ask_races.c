@@ -47,7 +47,7 @@ static void value_text(const struct hark_access *x, char *out, size_t size)
 		snprintf(out, size, "%s -> %s", prose_of(&before),
 			 prose_of(&after));
 	else
-		snprintf(out, size, "%s", prose_of(&after));
+		snprintf(out, size, "%s", prose_of(&before));
 	prose_fini(&before);
 	prose_fini(&after);
 }
@@ -106,7 +106,7 @@ static void access_json(struct json *j, struct ask *a, const char *key,
 		json_text(j, "before", prose_of(&before));
 		json_text(j, "after", prose_of(&after));
 	} else {
-		json_text(j, "value", prose_of(&after));
+		json_text(j, "value", prose_of(&before));
 	}
 	prose_fini(&before);
 	prose_fini(&after);

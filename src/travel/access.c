@@ -7,27 +7,50 @@
 #include "travel/timeline.h"
 #include "travel/touch.h"
 
-/* Does it read all of these bytes itself? */
-static int does_read(struct walker *w, uint64_t address, uint32_t size)
-{
+/* The instruction that is next. */
+struct next {
 	struct touch touches[TOUCHES_MAX];
-	unsigned n = touches_of(w, touches);
+	unsigned n;
+};
 
-	for (unsigned i = 0; i < n; i++)
-		if (!touches[i].is_write && touches[i].address <= address &&
-		    touches[i].address + touches[i].size >= address + size)
+/* Does it read all of these bytes itself? */
+static int does_read(const struct next *next, uint64_t address, uint32_t size)
+{
+	for (const struct touch *t = next->touches; t < next->touches + next->n;
+	     t++)
+		if (!t->is_write && t->address <= address &&
+		    t->address + t->size >= address + size)
 			return 1;
 	return 0;
 }
 
-static void look_at_own(struct walker *w, uint32_t size,
+/* Where its bytes are: it may be by way of fs. */
+static uint64_t index_of(const struct next *next, uint64_t address)
+{
+	for (const struct touch *t = next->touches; t < next->touches + next->n;
+	     t++)
+		if (t->address == address)
+			return t->index;
+	return address;
+}
+
+static void look_at_own(struct walker *w, uint64_t index, uint32_t size,
 			struct hark_access *out)
 {
 	for (uint32_t i = 0; i < size; i++)
-		if (walker_byte(w, out->address + i, &out->before[i])) {
-			out->known++;
+		if (walker_byte(w, index + i, &out->before[i]))
 			out->before_known |= 1ull << i;
-		}
+}
+
+/* What it has left. What it found is known now, even if it was the first to
+ * look. */
+static void look_afterwards(struct walker *w, uint64_t index, uint32_t size,
+			    int did_look, struct hark_access *out)
+{
+	for (uint32_t i = 0; i < size; i++)
+		if (walker_byte(w, index + i, &out->after[i]) && did_look)
+			out->before_known |= 1ull << i;
+	out->known = (uint32_t)__builtin_popcountll(out->before_known);
 }
 
 /* With all threads; the lane's scout is elsewhere then. The timeline stays
@@ -58,6 +81,8 @@ int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
 	struct walker *w = travel_scout(t, l, err);
 	struct walker_place at;
 	uint32_t size = hit->size;
+	struct next next;
+	uint64_t index;
 	int does_look;
 
 	if (w == NULL || walker_observe(w, NULL, err) < 0 ||
@@ -73,12 +98,13 @@ int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
 	if (size > sizeof out->before)
 		size = sizeof out->before;
 	walker_settle(w);
-	does_look = !hit->is_write || does_read(w, hit->address, size);
+	next.n = touches_of(w, next.touches);
+	index = index_of(&next, hit->address);
+	does_look = !hit->is_write || does_read(&next, hit->address, size);
 	if (does_look)
-		look_at_own(w, size, out);
+		look_at_own(w, index, size, out);
 	if (walker_step(w, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < size; i++)
-		walker_byte(w, hit->address + i, &out->after[i]);
+	look_afterwards(w, index, size, does_look, out);
 	return does_look ? 0 : look_at_all(t, l, &at, size, out, err);
 }

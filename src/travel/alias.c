@@ -4,13 +4,12 @@
  * it holds what was touched last of either. What was last touched of the one
  * that is asked for is looked for in the past, by its whole address, and is
  * what it was then; unless the log has told of the place since (M1 of
- * memory.c), or something else is there since (fresh.c). That takes time: only
- * so many segments are looked through. */
+ * memory.c), or something else is there since (fresh.c). */
 #include "travel/timeline.h"
 
 #include "travel/events.h"
 
-enum { SEGMENTS_MOST = 4, BYTES_MOST = 64 };
+enum { BYTES_MOST = 64 };
 
 /* What one lane knows. */
 struct known {
@@ -118,21 +117,20 @@ static int take(struct timeline *t, struct lane *l, struct walker *at,
 			       err);
 		if (told < 0)
 			return -1;
-		if (walker_byte(w, here, &k->bytes[i]) && !told)
+		if (walker_byte(w, hit->index + (here - hit->address),
+				&k->bytes[i]) &&
+		    !told)
 			k->turns[i] = turn;
 	}
 	return 0;
 }
 
-/* 1: it has lived too long to be asked. */
 static int ask_lane(struct timeline *t, struct lane *l, struct walker *at,
 		    struct known *k, struct hark_err *err)
 {
 	struct stretch range = {0};
 	struct walker_place end;
 
-	if (walker_segment(at) - l->first >= SEGMENTS_MOST)
-		return 1;
 	if (l == &t->lanes[t->selected])
 		end = t->here;
 	else if (walker_place(at, &end, err) < 0)
@@ -178,7 +176,7 @@ int travel_read_alias(struct timeline *t, struct walker **at, uint64_t address,
 		for (unsigned i = 0; i < len; i++)
 			k.turns[i] = -1;
 		if (at[l] != NULL)
-			rc |= ask_lane(t, &t->lanes[l], at[l], &k, err);
+			rc = ask_lane(t, &t->lanes[l], at[l], &k, err);
 		if (rc < 0)
 			return -1;
 		touched |= k.resolved & ~k.fresh;
@@ -189,7 +187,7 @@ int travel_read_alias(struct timeline *t, struct walker **at, uint64_t address,
 				known[i] = 1;
 			}
 	}
-	for (unsigned i = 0; i < len && rc == 0; i++)
+	for (unsigned i = 0; i < len; i++)
 		if (!(touched >> i & 1))
 			known[i] = TRAVEL_UNTOUCHED;
 	return 0;

@@ -9,8 +9,9 @@
  *     other place in a mapping of that moment has the same ones, and fs does
  *     not reach it (M2); otherwise alias.c knows.
  * M2  What a thread reaches through fs lies at another index: the address less
- *     the base. Two that are known and differ are not known. So the index of an
- *     address where no memory can be (near 0, or the kernel's) is of others.
+ *     the base. Of two that are known and differ, the one is right that was
+ *     touched last (route.c). So the index of an address where no memory can be
+ *     (near 0, or the kernel's) is of others.
  * M3  What was known before something else was mapped there is not known any
  *     more (fresh.c). If that was at another address with the same index, too
  *     much was forgotten, and alias.c is asked. */
@@ -223,16 +224,15 @@ static int lane_index(struct timeline *t, struct lane *l, struct walker *w,
 	return 0;
 }
 
-/* M2: -2, if it does not know which. */
+/* M2. 1, or 0: it does not know. */
 static int lane_byte(struct timeline *t, struct lane *l, struct walker *w,
 		     uint64_t address, uint8_t *out, struct hark_err *err)
 {
-	enum { REACH = WALKER_FS_REACH };
 	const struct fresh_event *e = travel_fresh_of_index(t, address);
 	uint64_t offset = address - walker_state(w)->fs_base;
 	unsigned first = l->first;
 	uint8_t by_fs = 0;
-	int rc, fs = 0;
+	int rc, fs;
 
 	if (e != NULL && travel_fresh_is_unseen(t, l, w, e))
 		return 0;
@@ -241,16 +241,14 @@ static int lane_byte(struct timeline *t, struct lane *l, struct walker *w,
 	rc = err->code == HARK_OK
 		 ? lane_index(t, l, w, first, address, out, err)
 		 : -1;
-	if (rc < 0)
-		return -1;
-	if (offset + REACH < 2ull * REACH)
-		fs = lane_index(t, l, w, first, offset, &by_fs, err);
-	if (fs <= 0)
-		return fs < 0 ? -1 : rc;
-	if (rc == 1 && *out != by_fs)
-		return -2;
-	*out = by_fs;
-	return 1;
+	if (rc < 0 || !walker_is_near_fs(w, address))
+		return rc;
+	fs = lane_index(t, l, w, first, offset, &by_fs, err);
+	if (fs > 0 && rc > 0 && *out != by_fs)
+		fs = travel_is_by_fs(t, l, w, address, err);
+	if (fs > 0)
+		*out = by_fs;
+	return fs < 0 ? -1 : fs | rc;
 }
 
 /* All lanes that live or have lived. If those that know do not agree, the one
@@ -265,10 +263,8 @@ static int any_byte(struct timeline *t, struct walker **at, uint64_t address,
 		rc = at[i] == NULL ? 0
 				   : lane_byte(t, &t->lanes[i], at[i], address,
 					       &byte, err);
-		if (rc == -1)
+		if (rc < 0)
 			return -1;
-		if (rc == -2)
-			return 2;
 		differ |= rc == 1 && known && byte != *out;
 		if (rc == 1)
 			*out = byte;

@@ -34,7 +34,7 @@ static void add_window(struct observe *o, uint32_t address, uint32_t len)
 
 static int set_windows(const struct scan *s, struct hark_err *err)
 {
-	enum { REACH = 1 << 16 };
+	enum { REACH = WALKER_FS_REACH };
 	uint32_t fs_base = (uint32_t)walker_state(s->w)->fs_base;
 	struct observe o = {0};
 
@@ -89,6 +89,8 @@ static int scan(const struct scan *s, struct hark_err *err)
 			return -1;
 		if (why == WALKER_END)
 			return 0;
+		if (why == WALKER_FS && set_windows(s, err) < 0)
+			return -1;
 		if (why != WALKER_WATCH)
 			continue;
 		rc = look(s);

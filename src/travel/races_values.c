@@ -21,6 +21,12 @@ struct writer {
 	int is_split;	 /* the moment is within */
 };
 
+struct store {
+	uint64_t count, pc, address;
+	uint64_t index; /* touch.h */
+	uint32_t size;
+};
+
 struct values {
 	struct races races;
 	struct timeline *t;
@@ -33,10 +39,7 @@ struct values {
 	struct writer *writers; /* owned */
 	size_t n, room;
 	/* Stores of the region that is looked through. */
-	struct {
-		uint64_t count, pc, address;
-		uint32_t size;
-	} stores[STORES_MOST];
+	struct store stores[STORES_MOST];
 	unsigned n_stores;
 	unsigned looked_through; /* its lane */
 	int only_last, is_split;
@@ -198,6 +201,7 @@ static int note_store(void *ctx, struct walker *w, const struct touch *touch)
 	v->stores[v->n_stores].count = walker_count(w);
 	v->stores[v->n_stores].pc = walker_pc(w);
 	v->stores[v->n_stores].address = touch->address;
+	v->stores[v->n_stores].index = touch->index;
 	v->stores[v->n_stores].size = touch->size;
 	return ++v->n_stores == STORES_MOST;
 }
@@ -220,15 +224,25 @@ static void ask_others(const struct values *v, struct lane *l,
 	t->in_window = -1;
 }
 
+/* The store has just been made: what it has stored is at its own index. Next to
+ * it bytes near the base of fs may be at either of two. */
+static int own_byte(const struct walker *w, const struct store *s,
+		    uint64_t address, uint8_t *out)
+{
+	if (address - s->address < s->size)
+		return walker_byte(w, s->index + (address - s->address), out);
+	return !walker_is_near_fs(w, address) && walker_byte(w, address, out);
+}
+
 static void read_bytes(const struct values *v, struct lane *l, struct walker *w,
-		       uint8_t *bytes, uint8_t *known)
+		       const struct store *s, uint8_t *bytes, uint8_t *known)
 {
 	struct hark_err ignored = {0};
 	struct walker_place at;
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < v->len; i++) {
-		known[i] = (uint8_t)walker_byte(w, v->address + i, &bytes[i]);
+		known[i] = (uint8_t)own_byte(w, s, v->address + i, &bytes[i]);
 		n += known[i];
 	}
 	if (n < v->len && walker_place(w, &at, &ignored) == 0)
@@ -256,7 +270,7 @@ static int tell_store(struct values *v, const struct writer *of, unsigned i,
 				       at.step};
 	if (walker_step(w, err) < 0)
 		return -1;
-	read_bytes(v, l, w, bytes, known);
+	read_bytes(v, l, w, &v->stores[i], bytes, known);
 	v->told++;
 	v->is_over = v->each(v->ctx, &by, bytes, known) != 0;
 	return 0;

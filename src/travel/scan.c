@@ -117,13 +117,11 @@ static void add_window(struct observe *o, uint64_t address, uint64_t len,
 }
 
 static void add_watch(struct observe *o, uint64_t address, uint64_t len,
-		      unsigned on, uint64_t fs_base)
+		      unsigned on, const struct walker *w)
 {
-	enum { REACH = 1 << 16 };
-
 	add_window(o, address, len, on);
-	if (address - fs_base + REACH < 2ull * REACH)
-		add_window(o, address - fs_base, len, on);
+	if (walker_is_near_fs(w, address))
+		add_window(o, address - walker_state(w)->fs_base, len, on);
 }
 
 static int set_observers(struct scan *s, struct hark_err *err)
@@ -145,8 +143,7 @@ static int set_observers(struct scan *s, struct hark_err *err)
 		if (stop->kind == HARK_STOP_BREAKPOINT)
 			breaks[n++] = stop->address;
 		else if (stop->kind == HARK_STOP_WATCH)
-			add_watch(&o, stop->address, stop->len, stop->on,
-				  walker_state(s->w)->fs_base);
+			add_watch(&o, stop->address, stop->len, stop->on, s->w);
 		else
 			s->calls = 1;
 	}
@@ -180,6 +177,7 @@ static int meet_watches(struct scan *s)
 		for (unsigned k = 0; k < n; k++) {
 			const struct touch *t = &touches[k];
 			struct hit h = {.address = t->address,
+					.index = t->index,
 					.size = t->size,
 					.is_write = t->is_write};
 			int rc;
@@ -289,6 +287,8 @@ static int run(struct scan *s, const struct stretch *range,
 		/* In the last count one walks. */
 		if (walker_count(s->w) >= range->end_count)
 			break;
+		if (why == WALKER_FS && set_observers(s, err) < 0)
+			return -1;
 		if (why == WALKER_BREAK)
 			rc = meet_breaks(s);
 		if (why == WALKER_CALL || why == WALKER_SIGNAL)

@@ -105,6 +105,15 @@ struct newest {
 	int is_set;
 };
 
+/* By which way a thread touched the bytes of a word last, at some moment. */
+enum { TRAVEL_ROUTES = 64 };
+struct route {
+	uint64_t word;
+	uint64_t count, step, pc; /* the moment, of that lane */
+	unsigned lane;
+	uint8_t answered, by_fs; /* a bit for each byte */
+};
+
 /* Of the shadow's index, of 4 KiB. */
 enum { TRAVEL_PAGES = 1 << 20 };
 
@@ -143,6 +152,7 @@ struct timeline {
 	uint64_t done, total;
 	uint64_t *breaks; /* owned: addresses, for a scout */
 	struct newest newest[TRAVEL_NEWEST];
+	struct route routes[TRAVEL_ROUTES];
 	uint8_t *touched; /* owned: bits (known.c); NULL: not asked yet */
 };
 
@@ -295,6 +305,13 @@ int travel_read_alias(struct timeline *t, struct walker **at, uint64_t address,
 int travel_newest(struct timeline *t, struct walker **at, uint64_t address,
 		  struct hark_err *err);
 
+/* -- route.c -- */
+
+/* Did the lane, whose walker is `at` the moment, touch a byte last by way of
+ * fs, not by its address? 1, 0; -1: *err. */
+int travel_is_by_fs(struct timeline *t, struct lane *l, struct walker *at,
+		    uint64_t address, struct hark_err *err);
+
 /* -- scan.c -- */
 
 struct hit {
@@ -302,6 +319,7 @@ struct hit {
 	uint64_t count, pc, step;
 	int64_t turn;
 	uint64_t address;
+	uint64_t index; /* the same, without the base of fs (touch.h) */
 	uint32_t size, is_write;
 	int64_t call;
 	int signal;

@@ -118,6 +118,7 @@ int walker_observe(struct walker *w, const struct observe *o,
 		with = *o;
 	with.touches = OBSERVE_LOADS | OBSERVE_STORES;
 	w->has_windows = with.n_windows != 0;
+	w->windows_fs = walker_state(w)->fs_base;
 	return replay_observe(w->cpu, &with) < 0 ? out_of_memory(err) : 0;
 }
 
@@ -270,6 +271,13 @@ uint64_t walker_turns_begun(const struct walker *w)
 uint64_t walker_passed(const struct walker *w)
 {
 	return w->events.n_passed;
+}
+
+int walker_is_near_fs(const struct walker *w, uint64_t address)
+{
+	const uint64_t reach = WALKER_FS_REACH;
+
+	return address - walker_state(w)->fs_base + reach < 2 * reach;
 }
 
 int walker_byte(const struct walker *w, uint64_t address, uint8_t *out)

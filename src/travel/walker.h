@@ -89,6 +89,7 @@ enum walker_stop {
 	WALKER_WATCH, /* what is next touches a window, perhaps */
 	WALKER_CALL,  /* a system call is next, or a signal: if asked for */
 	WALKER_SIGNAL,
+	WALKER_FS,  /* the base of fs is another than when windows were set */
 	WALKER_END, /* its life ends here */
 };
 /* On to the first instruction of a count, but not beyond the next key frame;
@@ -128,8 +129,11 @@ uint32_t walker_xstate(struct walker *w, uint8_t out[WIRE_XSTATE_MAX]);
 uint32_t walker_saved_size(const struct walker *w, uint64_t components);
 const uint8_t *walker_shadow(const struct walker *w);
 const uint8_t *walker_touched(const struct walker *w);
-/* Of an address: what it holds as far as this thread knows, and whether it
- * does. `fs`: as an offset from its base. */
+/* Is an address near enough to the base of fs to have been touched by way of
+ * it? It then lies at the index of its offset from the base, too. */
+int walker_is_near_fs(const struct walker *w, uint64_t address);
+/* Of an address, or such an offset: what it holds as far as this thread knows,
+ * and whether it does. */
 int walker_byte(const struct walker *w, uint64_t address, uint8_t *out);
 /* Code at pc, as it was then. */
 unsigned walker_code(struct walker *w, uint64_t pc, uint8_t *to, unsigned len);

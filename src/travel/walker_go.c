@@ -134,6 +134,16 @@ static int run_over(struct walker *w, const struct record_event *e, int calls,
 	return rc < 0 ? -1 : 0;
 }
 
+/* What is near it lies elsewhere now: windows must be set anew. */
+static int has_other_fs(struct walker *w)
+{
+	uint64_t fs = walker_state(w)->fs_base;
+	int is_other = w->has_windows && fs != w->windows_fs;
+
+	w->windows_fs = fs;
+	return is_other;
+}
+
 int walker_run_segment(struct walker *w, enum walker_stop *out,
 		       struct hark_err *err)
 {
@@ -173,8 +183,13 @@ int walker_run(struct walker *w, uint64_t count, int calls,
 	w->began_pc = walker_pc(w);
 	while (walker_count(w) < count) {
 		const struct record_event *e;
-		int rc = run_fills(w, count, out, err);
+		int rc;
 
+		if (has_other_fs(w)) {
+			*out = WALKER_FS;
+			return 0;
+		}
+		rc = run_fills(w, count, out, err);
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
 		if (is_given_up(w, err))

@@ -38,6 +38,7 @@ struct walker {
 	struct frames *frames; /* borrowed; NULL: it leaves none */
 	int is_apart;	       /* walker_mark_apart */
 	int has_windows;       /* somebody watches memory */
+	uint64_t windows_fs;   /* the base of fs when that began, or changed */
 };
 
 /* -- walker.c -- */

@@ -58,7 +58,7 @@ END
 gcc -g -O1 prog.c -o prog || exit 1
 
 # value WHAT AT: what is there, as a number. fs reaches the same places of the
-# shadow, so what was touched many segments ago may not be known.
+# shadow.
 value() {
 	"$HARK" ask a.hark value "$1" --at "$2" 2>&1 | sed "s/.* = //; s/ '.*//"
 }
@@ -70,14 +70,7 @@ for every in "" 50; do
 	try hark ask a.hark calls half
 	first=$(sed -n '1s/ .*//p' <<<"$out")
 	second=$(sed -n '2s/ .*//p' <<<"$out")
-	# WANT, or unknown in a recording of many segments: never another value.
-	knows() {
-		local got
-
-		got=$(value "$2" "$3")
-		[[ -n $every && $got = '??' ]] && got=$4
-		is "$1$name" "$got" "$4"
-	}
+	knows() { is "$1$name" "$(value "$2" "$3")" "$4"; }
 	for edge in map_edge:0x700000000 shadow_edge:0x6ffffa7c0; do
 		at=${edge#*:}
 		edge=${edge%:*}
