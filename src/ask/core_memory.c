@@ -6,8 +6,10 @@
  *
  * K1  Segments ascend, do not overlap, and consist of whole pages, of each of
  *     which at least one byte is known.
- * K2  What no thread ever touched is passed over without being read, and so
- *     are reservations that may not be touched (PROT_NONE).
+ * K2  What no thread ever touched is passed over without being read. What was
+ *     mapped not to be touched (PROT_NONE) and was, as stacks of threads are,
+ *     was made accessible later, which recordings do not say: it counts as
+ *     readable and writable.
  * K3  In a mapping longer than 4 GiB places cannot be told apart by what the
  *     recording keeps for quick use. It is left out, and counted. */
 #include "ask/core_priv.h"
@@ -86,8 +88,11 @@ static int look(struct finder *f, uint64_t start, size_t len, uint32_t flags,
 	return 0;
 }
 
+/* K2 */
 static uint32_t flags_of(uint32_t prot)
 {
+	if (prot == PROT_NONE)
+		prot = PROT_READ | PROT_WRITE;
 	return ((prot & PROT_READ) != 0 ? PF_R : 0u) |
 	       ((prot & PROT_WRITE) != 0 ? PF_W : 0u) |
 	       ((prot & PROT_EXEC) != 0 ? PF_X : 0u);
@@ -99,10 +104,11 @@ static int look_mapping(struct finder *f, const struct hark_mapping *m)
 	size_t pages;
 
 	end = end < USER_END ? end : USER_END;
-	if (m->prot == PROT_NONE || at >= end)
-		return 0; /* K2 */
+	if (at >= end)
+		return 0;
 	if (end - at > LONGEST) {
-		f->out->left_out += end - at; /* K3 */
+		if (m->prot != PROT_NONE)
+			f->out->left_out += end - at; /* K3 */
 		return 0;
 	}
 	while (at < end) {

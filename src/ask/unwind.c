@@ -2,6 +2,7 @@
 #include "ask/unwind.h"
 
 #include "image/frames.h"
+#include "image/tls.h"
 #include "image/vars.h"
 
 #include <ctype.h>
@@ -201,25 +202,36 @@ static int expr_cfa(void *ctx, uint64_t *out)
 	return 0;
 }
 
-/* The program's own block ends at the thread pointer. Where blocks of
- * libraries are is known to the loader alone. */
+static bool is_musl(const struct space *s)
+{
+	for (size_t i = 0; i < space_count(s); i++)
+		if (space_get(s, i)->is_program)
+			return tls_is_musl(space_get(s, i)->file);
+	return false;
+}
+
 static int expr_tls(void *ctx, uint64_t offset, uint64_t *out)
 {
 	const struct unwind_context *c = ctx;
 	const struct space_module *m = c->module;
+	struct tls_place place = {.thread_pointer = c->u->regs.fs_base,
+				  .is_musl = is_musl(c->u->space),
+				  .read = expr_memory,
+				  .ctx = ctx};
 	uint64_t from, len, align;
 
-	if (m == NULL || !m->is_program ||
-	    !image_file_tls(m->file, &from, &len, &align))
+	if (m == NULL || !image_file_tls(m->file, &from, &len, &align))
 		return -1;
 	/* gcc has the address instead in split debug information. */
 	if (offset >= len && offset >= from)
 		offset -= from;
 	if (offset >= len)
 		return -1;
-	if (align > 1)
-		len = (len + align - 1) / align * align;
-	*out = c->u->regs.fs_base - len + offset;
+	place.bias = m->bias;
+	place.is_program = m->is_program;
+	if (tls_block(m->file, &place, out) < 0)
+		return -1;
+	*out += offset;
 	return 0;
 }
 

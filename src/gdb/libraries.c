@@ -2,21 +2,18 @@
  *
  * Libraries are whatever ELF files are mapped with their code. The dynamic
  * linker has a list of them, too, but it was written long ago, and reading it
- * means to look through all that happened since; so it is only read for what
- * mappings cannot tell. Where gdb wants to know where an entry of that list is,
- * it is told where the library begins, which it can tell apart as well.
+ * means to look through all that happened since. Where gdb wants to know where
+ * an entry of that list is, it is told where the library begins, which it can
+ * tell apart as well.
  *
  * A library that was seen at a later moment stays in the list at earlier ones:
  * where it will be is certain. So breakpoints in it stay what they are on the
  * way to the start and back, and gdb need not read it again.
- *
- * A thread's data of a module is found through its dtv, as glibc
- * lays it out; which number a module has there, glibc itself tells debuggers
- * by a symbol. */
+ */
 #include "gdb/gdb_priv.h"
 
 #include "image/image.h"
-#include "image/symbols.h"
+#include "image/tls.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -186,120 +183,45 @@ void gdb_libraries_forget(struct gdb *g)
 
 /* -- Thread-local data -- */
 
-/* The value of a 32-bit word of data that a mapped file exports, at `index`
- * of it. */
-static int read_symbol(struct gdb *g, const struct hark_mapping *m,
-		       const char *name, unsigned index, uint32_t *out)
+static int read_memory(void *ctx, uint64_t addr, void *out, size_t len)
 {
+	return gdb_read(ctx, addr, out, len);
+}
+
+/* Of the module that begins at `start`; 0: of the program. */
+static int find_block(struct gdb *g, uint64_t start, uint64_t *out)
+{
+	struct tls_place place = {.thread_pointer = g->registers.fs_base,
+				  .read = read_memory,
+				  .ctx = g};
+	const struct hark_mapping *m;
 	const struct gdb_bytes *b;
-	struct image_file *file;
 	struct image *im = NULL;
-	struct gdb_elf e;
-	struct symbol s;
+	struct image_file *file;
+	struct gdb_elf e, program;
 	int rc = -1;
 
-	if (m->module < 0 || gdb_elf_at(g, m, &e) < 0)
+	if (gdb_elf_main(g, &program) < 0)
+		return -1;
+	m = start == 0 ? program.mapping : gdb_mapping_at(g, start);
+	if (m == NULL || m->module < 0 || gdb_elf_at(g, m, &e) < 0)
 		return -1;
 	b = gdb_module_bytes(g, (unsigned)m->module);
 	if (b == NULL || image_new(&im, NULL) < 0)
 		return -1;
-	if (image_open_memory(im, m->path, b->bytes, b->len, &file, NULL) ==
-		0 &&
-	    symbols_named(file, name, &s, NULL) == 0)
-		rc = gdb_read(g, e.bias + s.addr + index * sizeof *out, out,
-			      sizeof *out);
+	place.bias = e.bias;
+	place.is_musl = strstr(program.interp, "/ld-musl-") != NULL;
+	place.is_program = m->start == program.mapping->start;
+	if (image_open_memory(im, m->path, b->bytes, b->len, &file, NULL) == 0)
+		rc = tls_block(file, &place, out);
 	image_free(im);
 	return rc;
-}
-
-/* Where a link_map has the number of its module's thread-local data. */
-static int modid_offset(struct gdb *g, uint32_t *out)
-{
-	static const char name[] = "_thread_db_link_map_l_tls_modid";
-	const struct hark_mapping *m;
-	unsigned n;
-
-	if (gdb_mappings(g, &m, &n) < 0)
-		return -1;
-	for (unsigned i = 0; i < n; i++)
-		if (m[i].offset == 0 &&
-		    (strstr(m[i].path, "/libc.so") != NULL ||
-		     strstr(m[i].path, "/libc-") != NULL ||
-		     strstr(m[i].path, "/libpthread") != NULL ||
-		     strstr(m[i].path, "/ld-") != NULL) &&
-		    read_symbol(g, &m[i], name, 2, out) == 0)
-			return 0;
-	return -1;
-}
-
-struct link_map { /* of the dynamic linker, in the program's memory */
-	uint64_t addr, name, ld, next;
-};
-
-static int find_list(struct gdb *g, uint64_t *out)
-{
-	struct gdb_elf e;
-	uint64_t debug = 0;
-
-	if (gdb_elf_main(g, &e) < 0 || e.dynamic == 0)
-		return -1;
-	for (unsigned i = 0; i < 256 && debug == 0; i++) {
-		Elf64_Dyn d;
-
-		if (gdb_read(g, e.dynamic + i * sizeof d, &d, sizeof d) < 0 ||
-		    d.d_tag == DT_NULL)
-			return -1;
-		if (d.d_tag == DT_DEBUG)
-			debug = d.d_un.d_ptr;
-	}
-	if (debug == 0 || gdb_read(g, debug + 8, out, sizeof *out) < 0)
-		return -1;
-	return *out == 0 ? -1 : 0;
-}
-
-/* The dynamic linker's entry for what is mapped at an address; or -1. */
-static int find_entry(struct gdb *g, uint64_t start, uint64_t *out)
-{
-	const struct hark_mapping *m = gdb_mapping_at(g, start);
-	struct link_map map;
-	struct gdb_elf e;
-	uint64_t lm;
-
-	if (m == NULL || gdb_elf_at(g, m, &e) < 0 || find_list(g, &lm) < 0)
-		return -1;
-	for (unsigned i = 0; i < LIBRARIES_MAX && lm != 0; i++) {
-		if (gdb_read(g, lm, &map, sizeof map) < 0)
-			return -1;
-		if (map.ld == e.dynamic) {
-			*out = lm;
-			return 0;
-		}
-		lm = map.next;
-	}
-	return -1;
-}
-
-/* Which number its thread-local data has. */
-static int find_module(struct gdb *g, uint64_t start, uint64_t *out)
-{
-	struct gdb_elf e;
-	uint64_t lm;
-	uint32_t at;
-
-	if (start == 0 ||
-	    (gdb_elf_main(g, &e) == 0 && e.mapping->start == start)) {
-		*out = 1;
-		return 0;
-	}
-	return find_entry(g, start, &lm) < 0 || modid_offset(g, &at) < 0
-		   ? -1
-		   : gdb_read(g, lm + at, out, sizeof *out);
 }
 
 /* qGetTLSAddr:THREAD,OFFSET,LINK_MAP */
 void on_tls(struct gdb *g, struct words *w)
 {
-	uint64_t offset, lm, modid = 0, dtv, block;
+	uint64_t offset, lm, block;
 	struct words_thread id;
 	uint32_t number;
 
@@ -310,11 +232,8 @@ void on_tls(struct gdb *g, struct words *w)
 		return;
 	}
 	number = gdb_thread_of(g, &id);
-	if (number == 0 || find_module(g, lm, &modid) < 0 || modid == 0 ||
-	    gdb_registers(g, number) < 0 ||
-	    gdb_read(g, g->registers.fs_base + 8, &dtv, sizeof dtv) < 0 ||
-	    gdb_read(g, dtv + 16 * modid, &block, sizeof block) < 0 ||
-	    block == UINT64_MAX) {
+	if (number == 0 || gdb_registers(g, number) < 0 ||
+	    find_block(g, lm, &block) < 0) {
 		gdb_fail(g, GDB_EFAULT);
 		return;
 	}

@@ -130,7 +130,7 @@ is "a program of several threads dies" "$status" 132
 ok "its core" "$HARK" core -q t.hark -o threads.core
 g=$(debug threads threads.core 'info threads')
 is "has those that died with it, not the one that ended" \
-	"$(grep -cE '^[* ] [0-9]+ +LWP [0-9]+ ' <<<"$g")" 4
+	"$(grep -cE '^[* ] [0-9]+ .*LWP [0-9]+\)? ' <<<"$g")" 4
 like "the one that died is first" "$g" '\* 1 +.*main \(\) at threads\.c:21'
 
 # -- The file --

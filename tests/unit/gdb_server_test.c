@@ -542,15 +542,27 @@ END_TEST
 
 START_TEST(gdb_thread_local_data_of_the_program_is_found)
 {
-	static const uint64_t tcb[] = {FAKE_TLS, 0xa0000};
-	static const uint64_t dtv[] = {1, 0, 0xb0000, 0, UINT64_MAX, 0};
+	Elf64_Ehdr *h = (Elf64_Ehdr *)elf;
+	Elf64_Phdr *p = (Elf64_Phdr *)(elf + sizeof *h);
 
-	fake_know(r, FAKE_TLS, tcb, sizeof tcb, "[threads]");
-	fake_know(r, 0xa0000, dtv, sizeof dtv, NULL);
-	IS("qGetTLSAddr:65,10,0", "b0010");
-	IS("qGetTLSAddr:65,10,1234", "E0e");
+	IS("qGetTLSAddr:65,10,0", "E0e"); /* there is no program */
 	make_program();
-	IS("qGetTLSAddr:65,10,40000", "b0010");
+	IS("qGetTLSAddr:65,10,0", "E0e"); /* it has no such data */
+	h->e_ident[EI_CLASS] = ELFCLASS64;
+	h->e_ident[EI_DATA] = ELFDATA2LSB;
+	h->e_ident[EI_VERSION] = EV_CURRENT;
+	h->e_machine = EM_X86_64;
+	h->e_version = EV_CURRENT;
+	h->e_ehsize = sizeof *h;
+	h->e_phnum = 4;
+	p[3].p_type = PT_TLS;
+	p[3].p_memsz = 0x1c;
+	p[3].p_align = 16;
+	fake_know(r, 0x40000, elf, sizeof elf, "/bin/fake");
+	begin("start");
+	IS("qGetTLSAddr:65,10,0", "5ff0");
+	IS("qGetTLSAddr:65,10,40000", "5ff0");
+	IS("qGetTLSAddr:65,10,1234", "E0e");
 	IS("qGetTLSAddr:65,10,60000", "E0e");
 	IS("qGetTLSAddr:99,10,0", "E0e");
 	IS("qGetTLSAddr:65", "E16");
