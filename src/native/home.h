@@ -213,8 +213,7 @@ void native_hold(struct native_thread *t, const struct sig_info *info);
 /* Now, in a signal handler: those that may come. */
 void native_send_held(struct native_thread *t);
 /* All is blocked: those that the program blocks are the kernel's until that
- * ends. */
-/* Answers which. */
+ * ends. Answers which. */
 uint64_t native_give_held(struct native_thread *t, uint64_t blocked);
 /* .blocked of the caller, who may be a guest; and that is set. */
 uint64_t native_own_blocked(const struct native_thread *t);

@@ -167,7 +167,7 @@ void native_take_back(struct native_thread *t, uint64_t given)
 	struct sig_info info = {0};
 
 	if (!(given & set) || !(native_plan()->flags & COLLECT_TICKS) ||
-	    native_is_filtered())
+	    !native_remembers(t) || native_is_filtered())
 		return;
 	while (sys_call(NR_TIMEDWAIT, (uint64_t)&set, (uint64_t)&info,
 			(uint64_t)none, SET_SIZE, 0, 0) == SIG_TRAP &&
