@@ -3,7 +3,8 @@
  * One that reads what it writes has found what its own thread holds then, and
  * nothing else. One that only writes has looked at nothing: what its thread
  * last knew of the place may be old, or of a segment before. What was there is
- * what memory held at that moment, by all that is known (memory.c). */
+ * what memory held at that moment, by all that is known (memory.c); unless it
+ * is known that no other thread has written there since its own last write. */
 #include "travel/timeline.h"
 #include "travel/touch.h"
 
@@ -75,8 +76,13 @@ static int look_at_all(struct timeline *t, const struct lane *l,
 	return err->code == HARK_OK ? 0 : -1;
 }
 
+static int knows_all(const struct hark_access *a, uint32_t size)
+{
+	return (uint32_t)__builtin_popcountll(a->before_known) == size;
+}
+
 int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
-		  struct hark_access *out, struct hark_err *err)
+		  int is_own, struct hark_access *out, struct hark_err *err)
 {
 	struct walker *w = travel_scout(t, l, err);
 	struct walker_place at;
@@ -101,8 +107,12 @@ int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
 	next.n = touches_of(w, next.touches);
 	index = index_of(&next, hit->address);
 	does_look = !hit->is_write || does_read(&next, hit->address, size);
-	if (does_look)
+	if (does_look || is_own)
 		look_at_own(w, index, size, out);
+	if (is_own && knows_all(out, size))
+		does_look = 1;
+	if (!does_look)
+		out->before_known = 0;
 	if (walker_step(w, err) < 0)
 		return -1;
 	look_afterwards(w, index, size, does_look, out);

@@ -138,10 +138,10 @@ static int last_write(struct timeline *t, uint64_t address, uint64_t len,
 	}
 	free(s.pages);
 	if (rc == 1 && err->code == HARK_OK)
-		rc =
-		    travel_access(t, &t->lanes[t->selected], &hit, out, err) < 0
-			? -1
-			: 1;
+		rc = travel_access(t, &t->lanes[t->selected], &hit, 0, out,
+				   err) < 0
+			 ? -1
+			 : 1;
 	return err->code == HARK_OK ? rc : -1;
 }
 
@@ -272,21 +272,50 @@ static int is_within(struct timeline *t, const struct hark_position *at,
 	       (to == NULL || timeline_position_compare(t, at, to) < 0);
 }
 
+/* The last write of all to these bytes, of those that are listed, and its
+ * lane. */
+struct written {
+	uint64_t address, end;
+	const struct lane *by;
+};
+
+static int is_own(const struct written *last, const struct lane *l,
+		  const struct hit *hit)
+{
+	return last->by == l && last->address <= hit->address &&
+	       hit->address + hit->size <= last->end;
+}
+
+/* Writes to bytes that were not asked for are not listed. */
+static struct written written_by(const struct hit *hit, const struct lane *l)
+{
+	const struct stop *of = hit->stop;
+	uint64_t end = hit->address + hit->size, of_end = of->address + of->len;
+
+	return (struct written){hit->address > of->address ? hit->address
+							   : of->address,
+				end < of_end ? end : of_end, l};
+}
+
 static int tell_each(struct list *list, const struct hark_position *from,
 		     const struct hark_position *to, hark_each_access *each,
 		     void *ctx, struct hark_err *err)
 {
 	struct place *order = in_order(list);
+	struct written last = {0};
 	int rc = 0;
 
 	if (order == NULL)
 		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
 	for (size_t i = 0; rc == 0 && i < list->n; i++) {
 		struct lane *l = &list->t->lanes[list->lanes[order[i].i]];
+		const struct hit *hit = &list->hits[order[i].i];
 		struct hark_access a;
 
-		rc =
-		    travel_access(list->t, l, &list->hits[order[i].i], &a, err);
+		rc = travel_access(list->t, l, hit, is_own(&last, l, hit), &a,
+				   err);
+		if (hit->is_write)
+			last = written_by(hit, l);
 		if (rc == 0 && is_within(list->t, &a.at, from, to) &&
 		    each(ctx, &a) != 0)
 			break;

@@ -326,8 +326,10 @@ struct hit {
 };
 
 /* -- access.c: what it found and left; the timeline stays where it is -- */
+
+/* is_own: the last write of any thread to these bytes was this lane's. */
 int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
-		  struct hark_access *out, struct hark_err *err);
+		  int is_own, struct hark_access *out, struct hark_err *err);
 
 /* A stretch of a lane: from a place (inclusive), up to another (exclusive). */
 struct stretch {

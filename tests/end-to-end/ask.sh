@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 110
+plan 111
 
 ask() { timeout 300 "$HARK" ask "$@"; }
 
@@ -402,6 +402,33 @@ for line in open("marks.json"):
         print(m, r.stdout, r.stderr)
 EOF
 )" ""
+
+# A variable that nothing protects: every write, and each finds what the one
+# before has left.
+cat >racy.c <<'EOF'
+#include <pthread.h>
+volatile long n;
+static void *run(void *p)
+{
+	for (int i = 0; i < 1000; i++)
+		n++;
+	return p;
+}
+int main(void)
+{
+	pthread_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, run, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+EOF
+gcc -g -O1 -pthread -o racy racy.c
+record racy ./racy
+is "writes without a lock" "$(ask racy.hark writes n |
+	awk 'NR > 1 && $3 != last { print } { last = $5 } END { print NR }')" 4000
 
 # Threads that take turns: what is asked of all of them is told in that order.
 cat >turns.c <<'EOF'
