@@ -234,11 +234,13 @@ like "a peer that is too slow is not wrong" "$status $out" '^0 .*> limit'
 ok "nothing of it is left" gone "$(cat sleeper)"
 
 rm sleeper
-sh -c 'out/meter -o 1 sh -c "setsid sleep 100 & echo \$! >sleeper; sleep 100" \
-	>/dev/null & echo $! >meter.pid'
-await test -s sleeper -a -s meter.pid
-kill "$(cat meter.pid)"
-gone "$(cat meter.pid)"
+# It ends with its parent, which is this script.
+out/meter -o 1 sh -c 'setsid sleep 100 & echo $! >sleeper; sleep 100' \
+	>/dev/null &
+meter=$!
+await test -s sleeper
+kill $meter
+wait $meter 2>/dev/null
 ok "a meter that is told to end leaves nothing behind" ended "$(cat sleeper)"
 
 # -- What is not there --------------------------------------------------------
