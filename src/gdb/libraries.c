@@ -2,14 +2,13 @@
  *
  * Libraries are whatever ELF files are mapped with their code. The dynamic
  * linker has a list of them, too, but it was written long ago, and reading it
- * means to look through all that happened since. Where gdb wants to know where
- * an entry of that list is, it is told where the library begins, which it can
- * tell apart as well.
+ * means to look through all that happened since. Where gdb asks for the address
+ * of an entry of that list, it gets the address at which the library begins,
+ * which is as good to identify it.
  *
  * A library that was seen at a later moment stays in the list at earlier ones:
  * where it will be is certain. So breakpoints in it stay what they are on the
- * way to the start and back, and gdb need not read it again.
- */
+ * way to the start and back, and gdb need not read it again. */
 #include "gdb/gdb_priv.h"
 
 #include "image/image.h"
@@ -210,7 +209,7 @@ static int find_block(struct gdb *g, uint64_t start, uint64_t *out)
 	if (b == NULL || image_new(&im, NULL) < 0)
 		return -1;
 	place.bias = e.bias;
-	place.is_musl = strstr(program.interp, "/ld-musl-") != NULL;
+	place.is_musl = strstr(program.interp, TLS_MUSL) != NULL;
 	place.is_program = m->start == program.mapping->start;
 	if (image_open_memory(im, m->path, b->bytes, b->len, &file, NULL) == 0)
 		rc = tls_block(file, &place, out);

@@ -70,6 +70,8 @@ struct bytes *elf_contents(struct elf *e, struct elf_section *s,
 			   struct hark_err *err);
 /* Both at once; NULL with HARK_ENOENT when there is no such section. */
 struct bytes *elf_find(struct elf *e, const char *name, struct hark_err *err);
+/* All of it; NULL: there is none, or it cannot be read. */
+const uint8_t *elf_whole(struct elf *e, const char *name, uint64_t *len);
 
 /* Reads the section headers, if it was not done; 0 or -1. */
 int elf_sections(struct elf *e, struct hark_err *err);

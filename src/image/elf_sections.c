@@ -244,3 +244,12 @@ struct bytes *elf_find(struct elf *e, const char *name, struct hark_err *err)
 	}
 	return elf_contents(e, s, err);
 }
+
+const uint8_t *elf_whole(struct elf *e, const char *name, uint64_t *len)
+{
+	struct hark_err ignored;
+	struct bytes *b = elf_find(e, name, &ignored);
+
+	*len = b != NULL ? b->len : 0;
+	return b != NULL ? bytes_need(b, 0, b->len, &ignored) : NULL;
+}

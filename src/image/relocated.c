@@ -14,17 +14,6 @@ struct segment {
 	uint8_t *bytes; /* owned */
 };
 
-/* All of a section; NULL: there is none, or it cannot be read. */
-static const uint8_t *whole_section(struct elf *e, const char *name,
-				    uint64_t *len)
-{
-	struct hark_err ignored;
-	struct bytes *b = elf_find(e, name, &ignored);
-
-	*len = b != NULL ? b->len : 0;
-	return b != NULL ? bytes_need(b, 0, b->len, &ignored) : NULL;
-}
-
 /* The value of a relocation by a symbol of the file; false: it is another's. */
 static bool symbol_value(const uint8_t *symbols, uint64_t len, uint64_t number,
 			 uint64_t *out)
@@ -43,8 +32,8 @@ static bool symbol_value(const uint8_t *symbols, uint64_t len, uint64_t number,
 static void apply_relocations(struct elf *e, struct segment *s)
 {
 	uint64_t len, n_symbols;
-	const uint8_t *all = whole_section(e, ".rela.dyn", &len);
-	const uint8_t *symbols = whole_section(e, ".dynsym", &n_symbols);
+	const uint8_t *all = elf_whole(e, ".rela.dyn", &len);
+	const uint8_t *symbols = elf_whole(e, ".dynsym", &n_symbols);
 	Elf64_Rela r;
 
 	for (uint64_t at = 0; all != NULL && len - at >= sizeof r;

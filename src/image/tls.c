@@ -1,8 +1,9 @@
 /* image/tls.c - where a thread has the thread-local variables of a module.
  *
- * The program's own block ends at the thread pointer. Where blocks of libraries
- * are the loader alone decides; it tells the library by its relocations, in
- * ways that the ABI fixes and no debug information is needed for:
+ * The program's own block ends at the thread pointer. The loader chooses where
+ * the blocks of libraries are, and writes that into the words of a library that
+ * have these relocations, as the ABI defines them; so no debug information is
+ * needed:
  *
  *	R_X86_64_TPOFF64	the word is the distance of a variable from the
  *				thread pointer
@@ -27,15 +28,6 @@ struct word {
 	uint64_t at;
 	uint64_t offset;
 };
-
-static const uint8_t *whole(struct elf *e, const char *name, uint64_t *len)
-{
-	struct hark_err ignored;
-	struct bytes *b = elf_find(e, name, &ignored);
-
-	*len = b != NULL ? b->len : 0;
-	return b != NULL ? bytes_need(b, 0, b->len, &ignored) : NULL;
-}
 
 struct symbols {
 	const uint8_t *at;
@@ -69,7 +61,7 @@ static void look_in(struct elf *e, const char *table,
 		    const struct symbols *symbols, struct word *best)
 {
 	uint64_t len;
-	const uint8_t *all = whole(e, table, &len);
+	const uint8_t *all = elf_whole(e, table, &len);
 	Elf64_Rela r;
 
 	for (uint64_t at = 0; all != NULL && len - at >= sizeof r;
@@ -96,7 +88,7 @@ static struct word find_word(struct elf *e)
 	struct symbols symbols;
 	struct word best = {0};
 
-	symbols.at = whole(e, ".dynsym", &symbols.len);
+	symbols.at = elf_whole(e, ".dynsym", &symbols.len);
 	look_in(e, ".rela.dyn", &symbols, &best);
 	if (best.type == 0)
 		look_in(e, ".rela.plt", &symbols, &best);
@@ -107,7 +99,6 @@ static struct word find_word(struct elf *e)
 
 bool tls_is_musl(struct image_file *program)
 {
-	static const char name[] = "/ld-musl-";
 	const Elf64_Phdr *ph = elf_segment(program->elf, NULL, PT_INTERP);
 	char path[256] = "";
 	struct hark_err ignored;
@@ -115,7 +106,7 @@ bool tls_is_musl(struct image_file *program)
 	return ph != NULL && ph->p_filesz < sizeof path &&
 	       elf_read(program->elf, ph->p_offset, path, ph->p_filesz,
 			&ignored) == 0 &&
-	       strstr(path, name) != NULL;
+	       strstr(path, TLS_MUSL) != NULL;
 }
 
 static int read_word(const struct tls_place *p, uint64_t addr, uint64_t *out)

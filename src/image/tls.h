@@ -21,6 +21,9 @@ struct tls_place {
 	void *ctx;
 };
 
+/* In the name of musl's loader. */
+#define TLS_MUSL "/ld-musl-"
+
 /* Is it a program of musl's, not of glibc's? A static one need not be asked. */
 bool tls_is_musl(struct image_file *program);
 /* The address of its block, which begins with what image_file_tls() says. -1:

@@ -15,8 +15,8 @@ guest=$!
 exec 7>orders
 wait_for ready said || exit 1
 
-# told WORD THREAD: the guest's answer.
-told() {
+# reply WORD THREAD: the guest's answer.
+reply() {
 	local had
 	had=$(wc -l <said)
 	echo "$1 $2" >&7
@@ -48,71 +48,69 @@ TRAP=10
 come
 go "unseen"
 for t in 0 1; do
-	is "unseen: thread $t has blocked what it had" "$(told kernel $t)" $BLOCKED
+	is "unseen: thread $t has blocked what it had" "$(reply kernel $t)" $BLOCKED
 done
-is "unseen: thread 2 has blocked nothing" "$(told kernel 2)" 0
+is "unseen: thread 2 has blocked nothing" "$(reply kernel 2)" 0
 
 # -- They look; thread 0 hits, too --
 
 come
-told hit 0 >/dev/null
+reply hit 0 >/dev/null
 for t in 0 1; do
-	is "seen: thread $t believes to have blocked it" "$(told look $t)" ${BLOCKED}00000000
+	is "seen: thread $t believes to have blocked it" "$(reply look $t)" ${BLOCKED}00000000
 done
-is "seen: thread 2 believes to have blocked nothing" "$(told look 2)" 0
+is "seen: thread 2 believes to have blocked nothing" "$(reply look 2)" 0
 go "seen"
 is "seen: hits are counted" "$(grep -x 1000 shown)" 1000
 for t in 0 1; do
-	is "seen: thread $t has blocked what it had" "$(told kernel $t)" $BLOCKED
+	is "seen: thread $t has blocked what it had" "$(reply kernel $t)" $BLOCKED
 done
 
 # -- A signal comes meanwhile --
 
+# is_pending WHAT THREAD: a SIGTRAP waits for the thread, which blocks it.
+is_pending() { is "$1 $2" "$(reply look $2)" ${BLOCKED}000000$TRAP; }
+
 come
-told hit 0 >/dev/null
+reply hit 0 >/dev/null
 for t in 0 1; do
-	told send $t >/dev/null
-	is "sent: it is pending in thread $t" "$(told look $t)" \
-		${BLOCKED}000000$TRAP
+	reply send $t >/dev/null
+	is_pending "sent: it is pending in thread" $t
 done
 go "sent"
 for t in 0 1; do
-	is "sent: it is pending in thread $t still" "$(told look $t)" \
-		${BLOCKED}000000$TRAP
-	is "sent: thread $t gets it, once" "$(told open $t)" $((t + 1))
-	is "sent: nothing is left of it" "$(told look $t)" 0
+	is_pending "sent: it is still pending in thread" $t
+	is "sent: thread $t gets it, once" "$(reply open $t)" $((t + 1))
+	is "sent: nothing is left of it" "$(reply look $t)" 0
 done
 
 # -- The same, as tgkill() and as kill() send it --
 
-come
-for t in 0 1 2; do
-	told close $t >/dev/null
-done
+come_to_closed() {
+	come
+	for t in 0 1 2; do
+		reply close $t >/dev/null
+	done
+}
+come_to_closed
 for t in 0 1; do
-	told raise $t >/dev/null
-	is "tgkill: it is pending in thread $t" "$(told look $t)" \
-		${BLOCKED}000000$TRAP
+	reply raise $t >/dev/null
+	is_pending "tgkill: it is pending in thread" $t
 done
 go "tgkill"
 for t in 0 1; do
-	is "tgkill: it is pending in thread $t still" "$(told look $t)" \
-		${BLOCKED}000000$TRAP
-	is "tgkill: thread $t gets it, once" "$(told open $t)" 8
+	is_pending "tgkill: it is still pending in thread" $t
+	is "tgkill: thread $t gets it, once" "$(reply open $t)" 8
 done
 
-come
-for t in 0 1 2; do
-	told close $t >/dev/null
-done
-told every 0 >/dev/null
+come_to_closed
+reply every 0 >/dev/null
 go "kill"
 for t in 0 1; do
-	is "kill: it is pending for thread $t" "$(told look $t)" \
-		${BLOCKED}000000$TRAP
+	is_pending "kill: it is pending for thread" $t
 done
-is "kill: thread 1 gets it, once" "$(told open 1)" 9
-is "kill: nothing is left of it" "$(told look 0)" ${BLOCKED}00000000
+is "kill: thread 1 gets it, once" "$(reply open 1)" 9
+is "kill: nothing is left of it" "$(reply look 0)" ${BLOCKED}00000000
 
 exec 7>&-
 wait $guest
