@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* -- Questions -- */
 
@@ -76,6 +78,38 @@ struct wish {
 	const char *what;
 };
 
+/* No expression ends in '-', but the shell makes "a-" of an unquoted "a->b",
+ * and sends the output to a file "b". */
+static bool is_cut_by_shell(const struct question *q, const char *what)
+{
+	size_t len = strlen(what);
+
+	return strcmp(q->what, "WHAT") == 0 && len > 0 && what[len - 1] == '-';
+}
+
+static void refuse_cut(const struct cli_args *args, const char *what)
+{
+	char path[PATH_MAX] = "";
+	const char *name;
+	struct stat st;
+
+	if (readlink("/proc/self/fd/1", path, sizeof path - 1) < 0 ||
+	    fstat(STDOUT_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+		path[0] = '\0';
+	name = strrchr(path, '/');
+	if (name == NULL)
+		args_refuse(args,
+			    "'%s' ends in '-'; an expression with '->' wants "
+			    "quotes, because the shell redirects at '>'",
+			    what);
+	else
+		args_refuse(args,
+			    "'%s' ends in '-': if '%s>%s' was meant, the shell "
+			    "has taken '>%s' for the output; put the "
+			    "expression in quotes",
+			    what, what, name + 1, name + 1);
+}
+
 /* FILE may be left out: a question is no file then. */
 static bool read_wish(const struct cli_args *args, struct wish *out)
 {
@@ -99,6 +133,8 @@ static bool read_wish(const struct cli_args *args, struct wish *out)
 	else if (n > (q->what != NULL ? 2 : 1))
 		args_refuse(args, "'%s' is one argument too many",
 			    word[q->what != NULL ? 2 : 1]);
+	else if (q->what != NULL && is_cut_by_shell(q, word[1]))
+		refuse_cut(args, word[1]);
 	else {
 		out->question = q;
 		out->what = q->what != NULL ? word[1] : NULL;
