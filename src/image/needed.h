@@ -7,7 +7,9 @@
 
 #include "image/modules.h"
 
-/* out[i] of module i. */
-void needed_find(const struct modules *all, bool *out);
+/* out[i] of module i. Fails without memory only: a module that cannot be read
+ * needs nothing. What is read grows with the number of modules and of what
+ * they need, not with a product of them. */
+int needed_find(const struct modules *all, bool *out, struct hark_err *err);
 
 #endif

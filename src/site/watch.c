@@ -33,25 +33,41 @@ bool watch_forgives(const struct description *d, const struct modules *modules)
 	       (is_pattern(d->module) || !matches_any(modules, d->module));
 }
 
-/* Is one there that may go, and come again? */
-static bool may_go(const struct modules *modules, const char *pattern)
-{
-	bool *stays = calloc(modules_count(modules) + 1, sizeof *stays),
-	     may = false;
+/* Which modules stay, found out for the first description that asks. */
+struct staying {
+	const struct modules *modules; /* borrowed */
+	bool is_known;
+	bool *stays; /* owned; NULL: no memory to find out */
+};
 
-	if (stays == NULL)
+static void find_staying(struct staying *s)
+{
+	if (s->is_known)
+		return;
+	s->is_known = true;
+	s->stays = calloc(modules_count(s->modules) + 1, sizeof *s->stays);
+	if (s->stays != NULL && needed_find(s->modules, s->stays, NULL) < 0) {
+		free(s->stays);
+		s->stays = NULL;
+	}
+}
+
+/* Is one there that may go, and come again? */
+static bool may_go(struct staying *s, const char *pattern)
+{
+	find_staying(s);
+	if (s->stays == NULL)
 		return true;
-	needed_find(modules, stays);
-	for (size_t i = 0; i < modules_count(modules); i++)
-		may |= !stays[i] &&
-		       module_matches(modules_get(modules, i), pattern);
-	free(stays);
-	return may;
+	for (size_t i = 0; i < modules_count(s->modules); i++)
+		if (!s->stays[i] &&
+		    module_matches(modules_get(s->modules, i), pattern))
+			return true;
+	return false;
 }
 
 static bool is_open(const struct probe_program *p,
 		    const struct probe_description *d, int pid,
-		    const struct modules *modules)
+		    struct staying *s)
 {
 	const char *texts = probe_texts(p);
 	const char *const part[4] = {texts + d->provider, texts + d->module,
@@ -60,15 +76,18 @@ static bool is_open(const struct probe_program *p,
 
 	return d->when == PROBE_AT_CODE &&
 	       description_of(part, pid, &what, NULL) == 0 &&
-	       (*what.module == '\0' || watch_forgives(&what, modules) ||
-		may_go(modules, what.module));
+	       (*what.module == '\0' || watch_forgives(&what, s->modules) ||
+		may_go(s, what.module));
 }
 
 bool watch_wanted(const struct probe_program *p, int pid,
 		  const struct modules *modules)
 {
-	for (uint32_t i = 0; i < p->descriptions.n; i++)
-		if (is_open(p, &probe_descriptions(p)[i], pid, modules))
-			return true;
-	return false;
+	struct staying s = {.modules = modules};
+	bool is_wanted = false;
+
+	for (uint32_t i = 0; i < p->descriptions.n && !is_wanted; i++)
+		is_wanted = is_open(p, &probe_descriptions(p)[i], pid, &s);
+	free(s.stays);
+	return is_wanted;
 }
