@@ -125,16 +125,35 @@ static void put_address(struct work *w)
 		emit_set(&w->hot, x->reg, (uint32_t)m.disp);
 }
 
+/* A register that the instruction does not read, saved in SPILL_ANY. */
+static unsigned borrow_unread(struct work *w)
+{
+	uint16_t read = w->i->x.gpr_read;
+	unsigned t = read >> X86_R10 & 1 ? X86_R11 : X86_R10;
+
+	if (read >> t & 1)
+		t = X86_RAX;
+	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), t);
+	return t;
+}
+
 static void put_push_mem(struct work *w)
 {
 	struct x86_mem m = x86_mem_of(&w->i->x, w->pc);
-	unsigned t = (w->i->x.gpr_read >> X86_R10 & 1) ? X86_R11 : X86_R10;
+	unsigned t = borrow_unread(w);
 
-	if (w->i->x.gpr_read >> t & 1)
-		t = X86_RAX;
-	emit_mr(&w->hot, EMIT_MOV, 8, spill(SPILL_ANY), t);
 	emit_rm(&w->hot, EMIT_MOV, 8, t, shadow_of(m));
 	push_reg(w, t);
+	emit_rm(&w->hot, EMIT_MOV, 8, t, spill(SPILL_ANY));
+}
+
+static void put_pop_mem(struct work *w)
+{
+	unsigned t = borrow_unread(w);
+
+	emit_rm(&w->hot, EMIT_MOV, 8, t, shadow_of(x86_mem_at(X86_RSP, 0)));
+	emit_mr(&w->hot, EMIT_MOV, 8, shadow_of(popped_to(w)), t);
+	move_rsp(w, 8);
 	emit_rm(&w->hot, EMIT_MOV, 8, t, spill(SPILL_ANY));
 }
 
@@ -200,6 +219,9 @@ void put_alone(struct work *w)
 		emit_rm(&w->hot, EMIT_MOV, 8, reg,
 			shadow_of(x86_mem_at(X86_RSP, 0)));
 		move_rsp(w, 8);
+		break;
+	case WAY_POP_M:
+		put_pop_mem(w);
 		break;
 	case WAY_LEAVE:
 		emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RBP, 8));

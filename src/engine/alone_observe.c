@@ -304,6 +304,10 @@ void put_observed(struct work *w, enum way way)
 	case WAY_POP:
 		put_stack_access(w, 0, OBSERVE_LOADS);
 		break;
+	case WAY_POP_M:
+		put_stack_access(w, 0, OBSERVE_LOADS);
+		put_access(w, popped_to(w), 8, OBSERVE_STORES);
+		break;
 	case WAY_LEAVE:
 		put_access(w, x86_mem_at(X86_RBP, 0), 8, OBSERVE_LOADS);
 		break;

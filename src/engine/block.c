@@ -84,7 +84,7 @@ static unsigned fetch(struct guest_block *g, unsigned at,
 
 /* If it is recorded. ORDER way */
 static enum treat treat_recorded(const struct guest_block *g,
-				 const struct guest_insn *i)
+				 const struct guest_insn *i, unsigned flags)
 {
 	if (i->x.row->flow == X86_INT &&
 	    (uint8_t)x86_imm(g->bytes + i->off, &i->x) == 0x80)
@@ -98,6 +98,8 @@ static enum treat treat_recorded(const struct guest_block *g,
 		return TREAT_RESULT;
 	case WAY_STATE:
 		return TREAT_STATE;
+	case WAY_POP_M:
+		return flags & BLOCK_ENDS_AT_POP_M ? TREAT_STATE : TREAT_COPY;
 	default:
 		return TREAT_COPY;
 	}
@@ -141,7 +143,7 @@ void block_form(struct guest_block *g, uint64_t pc, const struct block_how *how)
 			i->treat =
 			    flags & BLOCK_RECORDED ? TREAT_STATE : TREAT_STEP;
 		if (flags & BLOCK_RECORDED)
-			i->treat = (uint8_t)treat_recorded(g, i);
+			i->treat = (uint8_t)treat_recorded(g, i, flags);
 		if (i->treat == TREAT_STEP)
 			return;
 		g->len += i->x.len;

@@ -193,6 +193,7 @@ struct engine {
 	const struct observe *observe; /* borrowed; NULL: nobody looks on */
 	uint8_t has_scattered; /* replay: code was translated that touches
 				* memory here and there, unmarked */
+	uint8_t block_flags;   /* BLOCK_* of all blocks: an old recording's */
 	uint8_t sent_ever;     /* atomic; S6 of sent.c */
 	uint32_t
 	    exact_flags; /* the program has handled a fault, and may look */

@@ -8,6 +8,8 @@
  *	op r, [m]	mov t, [m]; cmp t, sh[m]; jne cold; op r, t
  *	movups x, [m]	the same by words; then movups x, sh[m]
  *	mov [m], r	mov [m], r; mov sh[m], r
+ *	pop [m]		mov t, [rsp]; (check); mov [m], t; mov sh[m], t;
+ *			lea rsp, [rsp+8]
  *	op [m], r	mov t, [m]; (check); op t, r; mov [m], t; mov sh[m], t
  *	rol [m], n	mov t, [m]; (check); rol [m], n; rol sh[m], n
  *
@@ -192,6 +194,17 @@ static void put_pop(struct work *w)
 	emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, 8));
 }
 
+/* rsp moves last: a store that faults finds it as it was. */
+static void put_pop_mem(struct work *w)
+{
+	struct x86_mem m = popped_to(w);
+	unsigned t = load_temp(w, top(), 8, w->flags_live[w->k] != 0);
+
+	emit_mr(&w->hot, EMIT_MOV, 8, m, t);
+	emit_mr(&w->hot, EMIT_MOV, 8, shadow_of(m), t);
+	emit_rm(&w->hot, EMIT_LEA, 8, X86_RSP, x86_mem_at(X86_RSP, 8));
+}
+
 static void put_leave_frame(struct work *w)
 {
 	unsigned t =
@@ -267,6 +280,9 @@ static void put_by_way(struct work *w, enum way way)
 		break;
 	case WAY_POP:
 		put_pop(w);
+		break;
+	case WAY_POP_M:
+		put_pop_mem(w);
 		break;
 	case WAY_LEAVE:
 		put_leave_frame(w);

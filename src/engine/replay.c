@@ -12,6 +12,7 @@
  * This file: life, and registers. */
 #include "engine/replay_priv.h"
 
+#include "engine/block.h"
 #include "engine/memory.h"
 #include "engine/shadow.h"
 #include "inside/sys.h"
@@ -263,7 +264,7 @@ static int prepare(struct replay *r)
 	return catch_faults();
 }
 
-struct replay *replay_new(replay_fetch *fetch_code, void *ctx)
+struct replay *replay_new(replay_fetch *fetch_code, void *ctx, unsigned version)
 {
 	struct replay *r = calloc(1, sizeof *r);
 
@@ -277,6 +278,7 @@ struct replay *replay_new(replay_fetch *fetch_code, void *ctx)
 		replay_free(r);
 		return NULL;
 	}
+	r->e->block_flags = version < 3 ? BLOCK_ENDS_AT_POP_M : 0;
 	return r;
 }
 

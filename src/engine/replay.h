@@ -23,8 +23,9 @@ struct replay; /* opaque */
 typedef unsigned replay_fetch(void *ctx, uint64_t pc, uint8_t *to,
 			      unsigned len);
 
-/* NULL: no memory. */
-struct replay *replay_new(replay_fetch *fetch, void *ctx);
+/* version: of the recording (wire/record.h), since it decides which blocks
+ * there are. NULL: no memory. */
+struct replay *replay_new(replay_fetch *fetch, void *ctx, unsigned version);
 void replay_free(struct replay *r);
 
 /* Code in [start, end) has changed. */

@@ -806,7 +806,7 @@ static void begin(struct work *w)
 static unsigned block_flags(const struct engine *e,
 			    const struct translate_how *how)
 {
-	unsigned flags = how->block_flags;
+	unsigned flags = how->block_flags | e->block_flags;
 
 	if (e->flags & WIRE_RUN_COUNT || is_taped(e))
 		flags |= BLOCK_STEPS_POPF;

@@ -14,6 +14,7 @@
 #include "engine/translate.h"
 #include "engine/ways.h"
 #include "wire/record.h"
+#include "x86/access.h"
 #include "x86/emit.h"
 
 enum { SIDE_MAX = BLOCK_MAX * 40 + 64, TEMP_MAX = 2 };
@@ -82,6 +83,15 @@ static inline struct x86_mem shadow_of(struct x86_mem m)
 	m.disp = (int32_t)(uint32_t)disp;
 	if (m.base == X86_RIP)
 		m.base = X86_NOREG;
+	return m;
+}
+
+/* WAY_POP_M: its destination, by the rsp before the pop. */
+static inline struct x86_mem popped_to(const struct work *w)
+{
+	struct x86_mem m = x86_mem_of(&w->i->x, w->pc);
+
+	m.disp += x86_pop_shift(&w->i->x);
 	return m;
 }
 

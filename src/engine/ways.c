@@ -2,6 +2,7 @@
 #include "engine/ways.h"
 
 #include "engine/vcpu.h"
+#include "x86/access.h"
 #include "x86/rewrite.h"
 
 enum { P_0F = 1, P_0F38 = 2 }; /* legacy maps */
@@ -231,6 +232,13 @@ static enum way explicit_way(const uint8_t *code, const struct x86_insn *i)
 	return way_takes_register(i) && !may ? WAY_UPDATE : WAY_STATE;
 }
 
+/* The displacement is still one after the shift. */
+static int is_pop_to_memory(const struct x86_insn *i)
+{
+	return i->opcode == 0x8f && i->is_mem && group(i) == 0 &&
+	       i->disp + x86_pop_shift(i) <= INT32_MAX;
+}
+
 static enum way implicit_way(const uint8_t *code, const struct x86_insn *i)
 {
 	unsigned op = i->opcode;
@@ -249,6 +257,8 @@ static enum way implicit_way(const uint8_t *code, const struct x86_insn *i)
 		return WAY_PUSHF;
 	if (op == 0xff && group(i) == 6 && x86_can_move32(code, i))
 		return WAY_PUSH_M;
+	if (is_pop_to_memory(i))
+		return WAY_POP_M;
 	return WAY_STATE;
 }
 

@@ -27,6 +27,7 @@ enum way {
 	WAY_PUSH_M,
 	WAY_PUSHF, /* memory only: the shadow keeps what it has */
 	WAY_POP,   /* into a register */
+	WAY_POP_M, /* 8 bytes into memory */
 	WAY_LEAVE,
 	WAY_BASE,   /* rdfsbase, wrfsbase */
 	WAY_STRING, /* by the engine itself */

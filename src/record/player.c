@@ -44,7 +44,7 @@ int player_new(struct recording *r, int counts_instructions,
 	p->r = r;
 	xstate_layout_of(r, &p->layout);
 	p->key_every = read_number(r, "key_every");
-	p->cpu = replay_new(fetch, p);
+	p->cpu = replay_new(fetch, p, recording_version(r));
 	if (p->cpu == NULL) {
 		free(p);
 		return err_set(err, HARK_ENOMEM, ENOMEM,

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,12 +297,19 @@ static int open_file(const char *path, struct hark_err *err)
 	return copy;
 }
 
+unsigned recording_version(const struct recording *r)
+{
+	const char *version = recording_meta(r, "record");
+	unsigned long n = version == NULL ? 0 : strtoul(version, NULL, 10);
+
+	return n < UINT_MAX ? (unsigned)n : UINT_MAX;
+}
+
 /* Is it a recording, and one that this hark understands? */
 static int check_kind(const struct recording *r, struct hark_err *err)
 {
 	const char *kind = recording_meta(r, "kind");
-	const char *version = recording_meta(r, "record");
-	long n = version == NULL ? 0 : strtol(version, NULL, 10);
+	unsigned n = recording_version(r);
 
 	if (r->n_chunks == 0 && r->damage == NULL)
 		return err_set(err, HARK_EINPUT, 0, "%s: nothing is in it",
@@ -318,7 +326,7 @@ static int check_kind(const struct recording *r, struct hark_err *err)
 					 : "");
 	if (n < WIRE_RECORD_OLDEST || n > WIRE_RECORD_VERSION)
 		return err_set(err, HARK_EINPUT, 0,
-			       "%s: its records are of version %ld; this hark "
+			       "%s: its records are of version %u; this hark "
 			       "reads %d to %d",
 			       r->name, n, WIRE_RECORD_OLDEST,
 			       WIRE_RECORD_VERSION);

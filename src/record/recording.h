@@ -93,6 +93,8 @@ const char *recording_meta(const struct recording *r, const char *key);
 const char *recording_meta_nth(const struct recording *r, const char *key,
 			       unsigned n);
 const char *recording_end(const struct recording *r, const char *key);
+/* Of its records: one that wire/record.h describes. */
+unsigned recording_version(const struct recording *r);
 /* Notes, in their order; NULL after the last. */
 const char *recording_note(const struct recording *r, unsigned i);
 

@@ -113,7 +113,7 @@ static int prepare(struct runner *x, unsigned first, unsigned end,
 
 	if (code_load(x->r, process, &x->code, err) < 0)
 		return -1;
-	x->cpu = replay_new(fetch, x);
+	x->cpu = replay_new(fetch, x, recording_version(x->r));
 	if (x->cpu == NULL || replay_observe(x->cpu, &x->observe) < 0)
 		return out_of_memory(err);
 	xstate_layout_of(x->r, &x->layout);

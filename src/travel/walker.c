@@ -40,7 +40,7 @@ static int prepare(struct walker *w, struct hark_err *err)
 
 	if (code_load(w->r, about->process, &w->code, err) < 0)
 		return -1;
-	w->cpu = replay_new(fetch, w);
+	w->cpu = replay_new(fetch, w, recording_version(w->r));
 	if (w->cpu == NULL || replay_observe(w->cpu, &touches) < 0)
 		return out_of_memory(err);
 	xstate_layout_of(w->r, &w->layout);

@@ -58,8 +58,9 @@
 #include <stdint.h>
 
 enum {
-	WIRE_RECORD_VERSION = 2, /* of all that is said here */
-	/* Version 1 had no LOCKED, and no time in BYTES. */
+	WIRE_RECORD_VERSION = 3, /* of all that is said here */
+	/* Version 1 had no LOCKED, and no time in BYTES. Up to version 2 a pop
+	 * to memory ended a superblock and had a STATE. */
 	WIRE_RECORD_OLDEST = 1,
 	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
 	WIRE_GRANULE = 32,

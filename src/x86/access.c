@@ -27,8 +27,7 @@ static uint8_t where_of(const struct x86_insn *i)
 	return X86_AT_PLAIN;
 }
 
-/* Pops move rsp before a memory destination is formed. */
-static int64_t pop_shift(const struct x86_insn *i)
+int64_t x86_pop_shift(const struct x86_insn *i)
 {
 	const struct x86_row *r = i->row;
 
@@ -41,7 +40,7 @@ static int64_t pop_shift(const struct x86_insn *i)
 static struct x86_access explicit_access(const struct x86_insn *i)
 {
 	return (struct x86_access){
-	    .disp = i->disp + pop_shift(i),
+	    .disp = i->disp + x86_pop_shift(i),
 	    .size = i->row->mem_size,
 	    .access = i->row->mem & (X86_M_READ | X86_M_WRITE),
 	    .where = where_of(i),

@@ -41,6 +41,11 @@ enum { X86_ACCESS_MAX = 3 };
 unsigned x86_accesses(const uint8_t *code, const struct x86_insn *insn,
 		      struct x86_access out[X86_ACCESS_MAX]);
 
+/* How far the explicit operand is from where its address form says, by the
+ * registers before the instruction: a pop moves rsp before it forms the address
+ * of its destination. 0 for all other instructions. */
+int64_t x86_pop_shift(const struct x86_insn *insn);
+
 /* X86_AT_BIT: how far from the operand is the word with this bit? */
 int64_t x86_bit_disp(const struct x86_insn *insn, uint64_t bit);
 

@@ -49,6 +49,9 @@ int main(void)
 		ON_STACK("pop %%rax", hole + 64, hole + 64);
 		ON_STACK("popfq", hole + 64, hole + 64);
 		ON_STACK("popq 8(%%rdi)", top, hole + 8);
+		ON_STACK("popq 8(%%rdi)", hole + 64, hole + 64);
+		ON_STACK("popq (%%rsp)", hole - 8, hole);
+		ON_STACK("popq 64(%%rsp)", hole - 16, hole + 56);
 		ON_STACK("pop %%rsp", hole, hole);
 		ON_STACK("call 2f", hole + 64, hole + 56);
 		ON_STACK("call *%%rdi", hole + 64, hole + 56);

@@ -23,7 +23,7 @@ static unsigned no_code(void *ctx, uint64_t pc, uint8_t *to, unsigned len)
 static struct replay *make(int keeps)
 {
 	const struct observe o = {.touches = OBSERVE_LOADS | OBSERVE_STORES};
-	struct replay *r = replay_new(no_code, NULL);
+	struct replay *r = replay_new(no_code, NULL, WIRE_RECORD_VERSION);
 
 	ck_assert_ptr_nonnull(r);
 	ck_assert_int_eq(replay_observe(r, &o), 0);

@@ -34,7 +34,7 @@ static struct replay *begin(struct program *p, unsigned touches)
 	static const uint8_t xstate[8 + 512] = {
 	    [8] = 0x7f, [9] = 0x03, [8 + 24] = 0x80, [8 + 25] = 0x1f};
 	const struct observe o = {.touches = touches};
-	struct replay *r = replay_new(fetch, p);
+	struct replay *r = replay_new(fetch, p, WIRE_RECORD_VERSION);
 
 	ck_assert_ptr_nonnull(r);
 	ck_assert_int_eq(replay_observe(r, &o), 0);
@@ -225,6 +225,47 @@ START_TEST(what_is_hark_s_own_is_not_executed)
 }
 END_TEST
 
+/* -- Pops to memory -- */
+
+static uint64_t *slot_of(struct replay *r, uint64_t address)
+{
+	return (uint64_t *)(replay_shadow(r) +
+			    (uint32_t)(address + WIRE_SHADOW_SKEW));
+}
+
+static uint8_t pop_code[] = {0x8f, 0x44, 0x24, 0x10, 0x90}; /* [rsp+16] */
+static struct program pop_to_stack = {pop_code, sizeof pop_code};
+
+START_TEST(a_pop_to_memory_is_replayed_by_the_rsp_after_it)
+{
+	const uint64_t rsp = 0x7000;
+	struct replay *r = begin(&pop_to_stack, OBSERVE_LOADS | OBSERVE_STORES);
+
+	replay_state(r)->gpr[RSP] = rsp;
+	*slot_of(r, rsp) = 0x1122334455667788;
+	ck_assert_int_eq(replay_run(r, 0, START + 4), REPLAY_THERE);
+	ck_assert_uint_eq(replay_state(r)->gpr[RSP], rsp + 8);
+	ck_assert_uint_eq(*slot_of(r, rsp + 24), 0x1122334455667788);
+	for (unsigned i = 0; i < 40; i++)
+		ck_assert_int_eq(is_marked(r, rsp + i),
+				 i < 8 || (i >= 24 && i < 32));
+	replay_free(r);
+}
+END_TEST
+
+START_TEST(in_recordings_of_version_2_a_pop_to_memory_has_a_state)
+{
+	struct replay *r = replay_new(fetch, &pop_to_stack, 2);
+
+	ck_assert_ptr_nonnull(r);
+	*replay_state(r) =
+	    (struct wire_rec_state){.rflags = 0x202, .pc = START};
+	ck_assert_int_eq(replay_run(r, 1, START + 4), REPLAY_STATE);
+	ck_assert_uint_eq(replay_state(r)->pc, START);
+	replay_free(r);
+}
+END_TEST
+
 Suite *engine_replay_suite(void)
 {
 	Suite *suite = suite_create("engine_replay");
@@ -241,6 +282,9 @@ Suite *engine_replay_suite(void)
 			    sizeof skipped / sizeof skipped[0]);
 	tcase_add_loop_test(tc, what_is_hark_s_own_is_not_executed, 0,
 			    sizeof refused / sizeof refused[0]);
+	tcase_add_test(tc, a_pop_to_memory_is_replayed_by_the_rsp_after_it);
+	tcase_add_test(tc,
+		       in_recordings_of_version_2_a_pop_to_memory_has_a_state);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -24,7 +24,7 @@ static void begin(struct segment *s)
 	ck_assert_int_eq(code_add(s->code, 1, SAMPLE_START, sample_program,
 				  SAMPLE_LEN, &err),
 			 0);
-	s->cpu = replay_new(code_fetch, s->code);
+	s->cpu = replay_new(code_fetch, s->code, WIRE_RECORD_VERSION);
 	ck_assert_ptr_nonnull(s->cpu);
 }
 
