@@ -1,14 +1,19 @@
-/* tests/guests/insn_absent.c - instructions that this processor does not have
- * are illegal, however well somebody else could carry them out. */
+/* tests/guests/insn_absent.c - instructions that CPUID says are absent do what
+ * the CPU does with them, however well an emulator could carry them out.
+ *
+ * Mostly they are illegal. But a hypervisor may hide a feature that the CPU has
+ * (movdiri on AMD's family 1Ah), and then they run. Each line says which, so
+ * that a run under hark has to be like the native one. */
 #include "faults.h"
 
 static void absent(int has, const char *name)
 {
 	if (has)
 		return;
+	printf("%s: %s\n", name, fault.n == 0 ? "ran" : "illegal");
+	if (fault.n == 0)
+		return;
 	SAME(fault.n, 1);
-	if (fault.n != 1)
-		printf("%s ran\n", name);
 	SAME(fault.sig, SIGILL);
 	SAME(fault.r[REG_RIP], fault.at);
 	fault.n = 0;
@@ -17,7 +22,7 @@ static void absent(int has, const char *name)
 int main(void)
 {
 	unsigned a, b1, c1, d1, b7, c7, d7, c8 = 0, d8 = 0;
-	static char cell[64] __attribute__((aligned(64)));
+	static char cell[128] __attribute__((aligned(64)));
 
 	__cpuid(1, a, b1, c1, d1);
 	__cpuid_count(7, 0, a, b7, c7, d7);
@@ -27,7 +32,8 @@ int main(void)
 	do {                                                              \
 		if (has)                                                  \
 			break;                                            \
-		FAULT(".byte " bytes, "a"(0), "c"(0), "d"(0), "D"(cell)); \
+		FAULT(".byte " bytes, "a"(cell + 64), "c"(0), "d"(0),     \
+		      "D"(cell));                                         \
 		absent(has, name);                                        \
 	} while (0)
 	TRY(b7 >> 11 & 1, "xbegin", "0xc7, 0xf8, 0, 0, 0, 0");

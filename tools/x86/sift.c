@@ -160,6 +160,9 @@ static const char *why_refused(const uint8_t *code)
 	for (unsigned k = 0; k < REFUSED; k++)
 		if (refused[k].mnemonic == o.in.mnemonic)
 			return refused[k].why;
+	if (o.in.mnemonic == ZYDIS_MNEMONIC_CLZERO &&
+	    memchr(code, 0xf2, o.in.length) != NULL)
+		return "F2 before clzero: #UD on AMD's family 1Ah";
 	set = ZydisISASetGetString(o.in.meta.isa_set);
 	if (strcmp(set, "CET") == 0)
 		return "#UD unless the kernel enables shadow stacks";
