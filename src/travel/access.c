@@ -3,8 +3,7 @@
  * One that reads what it writes has found what its own thread holds then, and
  * nothing else. One that only writes has looked at nothing: what its thread
  * last knew of the place may be old, or of a segment before. What was there is
- * what memory held at that moment, by all that is known (memory.c); unless it
- * is known that no other thread has written there since its own last write. */
+ * what memory held at that moment, by all that is known (memory.c). */
 #include "travel/timeline.h"
 #include "travel/touch.h"
 
@@ -54,9 +53,7 @@ static void look_afterwards(struct walker *w, uint64_t index, uint32_t size,
 	out->known = (uint32_t)__builtin_popcountll(out->before_known);
 }
 
-/* With all threads; the lane's scout is elsewhere then. The timeline stays
- * where it is. */
-static int look_at_all(struct timeline *t, const struct lane *l,
+int travel_look_at_all(struct timeline *t, const struct lane *l,
 		       const struct walker_place *at, uint32_t size,
 		       struct hark_access *out, struct hark_err *err)
 {
@@ -76,13 +73,8 @@ static int look_at_all(struct timeline *t, const struct lane *l,
 	return err->code == HARK_OK ? 0 : -1;
 }
 
-static int knows_all(const struct hark_access *a, uint32_t size)
-{
-	return (uint32_t)__builtin_popcountll(a->before_known) == size;
-}
-
 int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
-		  int is_own, struct hark_access *out, struct hark_err *err)
+		  struct hark_access *out, struct hark_err *err)
 {
 	struct walker *w = travel_scout(t, l, err);
 	struct walker_place at;
@@ -107,14 +99,10 @@ int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
 	next.n = touches_of(w, next.touches);
 	index = index_of(&next, hit->address);
 	does_look = !hit->is_write || does_read(&next, hit->address, size);
-	if (does_look || is_own)
+	if (does_look)
 		look_at_own(w, index, size, out);
-	if (is_own && knows_all(out, size))
-		does_look = 1;
-	if (!does_look)
-		out->before_known = 0;
 	if (walker_step(w, err) < 0)
 		return -1;
 	look_afterwards(w, index, size, does_look, out);
-	return does_look ? 0 : look_at_all(t, l, &at, size, out, err);
+	return does_look ? 0 : travel_look_at_all(t, l, &at, size, out, err);
 }

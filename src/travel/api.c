@@ -316,23 +316,23 @@ int timeline_position_parse(struct timeline *t, const char *text,
 	return 0;
 }
 
-/* The turn in which a thread is at a count, nearly: begun at it, if just
- * there. */
-static int64_t turn_near(const struct timeline *t, const struct lane *l,
+int64_t travel_turn_near(const struct timeline *t, const struct lane *l,
 			 const struct hark_position *at)
 {
-	int64_t found = -1;
+	uint32_t low = 0, high = l->n_turns;
 
-	for (uint32_t i = 0; i < l->n_turns; i++) {
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
 		const struct order_turn *turn =
-		    order_turn(t->order, l->turns[i]);
+		    order_turn(t->order, l->turns[middle]);
 
 		if (turn->count > at->count ||
-		    (turn->count == at->count && at->step == 0 && i > 0))
-			break;
-		found = l->turns[i];
+		    (turn->count == at->count && at->step == 0 && middle > 0))
+			high = middle;
+		else
+			low = middle + 1;
 	}
-	return found;
+	return low == 0 ? -1 : (int64_t)l->turns[low - 1];
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -349,7 +349,7 @@ int timeline_position_compare(struct timeline *t, const struct hark_position *a,
 	if (a->thread == b->thread || x == NULL || y == NULL)
 		return a->count != b->count ? compare(a->count, b->count)
 					    : compare(a->step, b->step);
-	return turn_near(t, x, a) < turn_near(t, y, b) ? -1 : 1;
+	return travel_turn_near(t, x, a) < travel_turn_near(t, y, b) ? -1 : 1;
 }
 
 /* -- Registers -- */

@@ -1,27 +1,9 @@
-/* travel/ask.c - questions to a timeline, which stays where it is. */
+/* travel/ask.c - the last write to a range of memory. */
 #include "travel/timeline.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Nobody moves it: whatever was asked, it is back where it was. */
-struct stay {
-	unsigned selected;
-	struct walker_place here;
-};
-
-static struct stay stay(const struct timeline *t)
-{
-	return (struct stay){t->selected, t->here};
-}
-
-static void come_back(struct timeline *t, const struct stay *s)
-{
-	t->selected = s->selected;
-	t->here = s->here;
-	t->in_window = -1;
-}
 
 /* -- The last write -- */
 
@@ -138,10 +120,10 @@ static int last_write(struct timeline *t, uint64_t address, uint64_t len,
 	}
 	free(s.pages);
 	if (rc == 1 && err->code == HARK_OK)
-		rc = travel_access(t, &t->lanes[t->selected], &hit, 0, out,
-				   err) < 0
-			 ? -1
-			 : 1;
+		rc =
+		    travel_access(t, &t->lanes[t->selected], &hit, out, err) < 0
+			? -1
+			: 1;
 	return err->code == HARK_OK ? rc : -1;
 }
 
@@ -153,231 +135,12 @@ int timeline_last_write(struct timeline *t, uint64_t address, uint64_t len,
 	int rc = 0;
 
 	while (rc == 0 && t != NULL) {
-		struct stay here = stay(t);
+		struct travel_stay here = travel_stay(t);
 
 		rc = last_write(t, address, len, out, &why);
-		come_back(t, &here);
+		travel_come_back(t, &here);
 		if (rc == 0)
 			t = travel_inherited_from(t, address, len, &why);
 	}
 	return why.code != HARK_OK ? travel_failed(&why, err) : rc;
-}
-
-/* -- All of them -- */
-
-struct list {
-	struct timeline *t;
-	struct lane *l;
-	struct hit *hits; /* owned */
-	uint32_t *lanes;  /* owned */
-	size_t n, room;
-	int out_of_memory;
-};
-
-static int add(void *ctx, struct walker *at, const struct hit *hit)
-{
-	struct list *list = ctx;
-
-	if (list->n == list->room) {
-		size_t room = list->room == 0 ? 64 : 2 * list->room;
-		struct hit *hits = reallocarray(list->hits, room, sizeof *hits);
-		uint32_t *lanes = NULL;
-
-		if (hits != NULL) {
-			list->hits = hits;
-			lanes = reallocarray(list->lanes, room, sizeof *lanes);
-		}
-		if (lanes == NULL) {
-			list->out_of_memory = 1;
-			return 1;
-		}
-		list->lanes = lanes;
-		list->room = room;
-	}
-	list->hits[list->n] = *hit;
-	list->hits[list->n].turn = travel_turn_of(list->t, list->l, at);
-	list->lanes[list->n] = (uint32_t)(list->l - list->t->lanes);
-	list->n++;
-	return 0;
-}
-
-/* The part of a lane's life between two moments; all of it, if they are of
- * another thread: is_within() sees to the rest. */
-static struct stretch part_of(const struct lane *l,
-			      const struct hark_position *from,
-			      const struct hark_position *to)
-{
-	struct stretch part = {0, 0, UINT64_MAX, UINT64_MAX, 0};
-
-	if (from != NULL && from->thread == l->about.number) {
-		part.count = from->count;
-		part.step = from->step;
-	}
-	if (to != NULL && to->thread == l->about.number) {
-		part.end_count = to->count;
-		part.end_step = to->step;
-	}
-	return part;
-}
-
-static int collect(struct timeline *t, const struct stop *what,
-		   const struct hark_position *from,
-		   const struct hark_position *to, struct list *out,
-		   struct hark_err *err)
-{
-	for (unsigned i = 0; i < t->n_lanes; i++) {
-		struct stretch range = part_of(&t->lanes[i], from, to);
-
-		out->l = &t->lanes[i];
-		if (travel_scan(t, out->l, &range, 1, what, 1, add, out, err) <
-		    0)
-			return -1;
-		if (out->out_of_memory)
-			return err_set(err, HARK_ENOMEM, ENOMEM,
-				       "out of memory");
-	}
-	return 0;
-}
-
-struct place {
-	int64_t turn;
-	size_t i;
-};
-
-static int by_turn(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->turn != y->turn)
-		return x->turn < y->turn ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
-}
-
-static struct place *in_order(const struct list *list)
-{
-	struct place *p = calloc(list->n + 1, sizeof *p);
-
-	for (size_t i = 0; p != NULL && i < list->n; i++)
-		p[i] = (struct place){list->hits[i].turn, i};
-	if (p != NULL)
-		qsort(p, list->n, sizeof *p, by_turn);
-	return p;
-}
-
-static int is_within(struct timeline *t, const struct hark_position *at,
-		     const struct hark_position *from,
-		     const struct hark_position *to)
-{
-	return (from == NULL || timeline_position_compare(t, from, at) <= 0) &&
-	       (to == NULL || timeline_position_compare(t, at, to) < 0);
-}
-
-/* The last write of all to these bytes, of those that are listed, and its
- * lane. */
-struct written {
-	uint64_t address, end;
-	const struct lane *by;
-};
-
-static int is_own(const struct written *last, const struct lane *l,
-		  const struct hit *hit)
-{
-	return last->by == l && last->address <= hit->address &&
-	       hit->address + hit->size <= last->end;
-}
-
-/* Writes to bytes that were not asked for are not listed. */
-static struct written written_by(const struct hit *hit, const struct lane *l)
-{
-	const struct stop *of = hit->stop;
-	uint64_t end = hit->address + hit->size, of_end = of->address + of->len;
-
-	return (struct written){hit->address > of->address ? hit->address
-							   : of->address,
-				end < of_end ? end : of_end, l};
-}
-
-static int tell_each(struct list *list, const struct hark_position *from,
-		     const struct hark_position *to, hark_each_access *each,
-		     void *ctx, struct hark_err *err)
-{
-	struct place *order = in_order(list);
-	struct written last = {0};
-	int rc = 0;
-
-	if (order == NULL)
-		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
-	for (size_t i = 0; rc == 0 && i < list->n; i++) {
-		struct lane *l = &list->t->lanes[list->lanes[order[i].i]];
-		const struct hit *hit = &list->hits[order[i].i];
-		struct hark_access a;
-
-		rc = travel_access(list->t, l, hit, is_own(&last, l, hit), &a,
-				   err);
-		if (hit->is_write)
-			last = written_by(hit, l);
-		if (rc == 0 && is_within(list->t, &a.at, from, to) &&
-		    each(ctx, &a) != 0)
-			break;
-	}
-	free(order);
-	return rc;
-}
-
-int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
-		      unsigned on, const struct hark_position *from,
-		      const struct hark_position *to, hark_each_access *each,
-		      void *ctx, struct hark_error *err)
-{
-	const struct stop what = {
-	    .kind = HARK_STOP_WATCH, .address = address, .len = len, .on = on};
-	struct list list = {.t = t};
-	struct stay here = stay(t);
-	struct hark_err why = {0};
-	int rc = collect(t, &what, from, to, &list, &why);
-
-	if (rc == 0)
-		rc = tell_each(&list, from, to, each, ctx, &why);
-	free(list.hits);
-	free(list.lanes);
-	come_back(t, &here);
-	return rc < 0 ? travel_failed(&why, err) : 0;
-}
-
-int timeline_visits(struct timeline *t, uint64_t address,
-		    const struct hark_position *from,
-		    const struct hark_position *to, timeline_each_visit *each,
-		    void *ctx, struct hark_error *err)
-{
-	const struct stop what = {.kind = HARK_STOP_BREAKPOINT,
-				  .address = address};
-	struct list list = {.t = t};
-	struct stay here = stay(t);
-	struct hark_err why = {0};
-	int rc = collect(t, &what, from, to, &list, &why);
-	struct place *order = rc == 0 ? in_order(&list) : NULL;
-
-	for (size_t i = 0; rc == 0 && order != NULL && i < list.n; i++) {
-		struct lane *l = &t->lanes[list.lanes[order[i].i]];
-		const struct hit *hit = &list.hits[order[i].i];
-		struct walker *w = travel_walker(t, l, &why);
-		struct hark_position at;
-
-		if (w == NULL ||
-		    walker_goto_pc(w, hit->count, hit->pc, &why) < 0 ||
-		    walker_place(w, &t->here, &why) < 0) {
-			rc = -1;
-			break;
-		}
-		t->selected = (unsigned)(l - t->lanes);
-		t->in_window = -1;
-		at = timeline_where(t);
-		if (is_within(t, &at, from, to) && each(ctx, t, &at) != 0)
-			break;
-	}
-	free(order);
-	free(list.hits);
-	free(list.lanes);
-	come_back(t, &here);
-	return rc < 0 ? travel_failed(&why, err) : 0;
 }

@@ -358,6 +358,19 @@ int travel_fresh_is_unseen(const struct timeline *t, const struct lane *l,
 	return k == 0 || e->turn > (int64_t)l->turns[k - 1];
 }
 
+const struct fresh_event *travel_fresh_event(const struct timeline *t, size_t i)
+{
+	return i < t->fresh->n ? &t->fresh->events[i] : NULL;
+}
+
+int travel_fresh_is_before(const struct fresh_event *e, int64_t turn,
+			   uint64_t count, uint64_t pc)
+{
+	return e->turn < turn ||
+	       (e->turn == turn &&
+		compare(e->count, e->pc, count, (uint32_t)pc) < 0);
+}
+
 int travel_fresh_is_behind(const struct timeline *t, const struct lane *l,
 			   uint64_t count, uint64_t pc,
 			   const struct fresh_event *e)

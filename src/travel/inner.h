@@ -14,6 +14,9 @@ typedef int timeline_condition(void *ctx, struct timeline *t);
 typedef int timeline_each_visit(void *ctx, struct timeline *t,
 				const struct hark_position *at);
 
+/* a: NULL: it may take a while until there are more, if any. */
+typedef int timeline_each_access(void *ctx, const struct hark_access *a);
+
 int timeline_open(struct hark_recording *r, uint32_t process,
 		  struct timeline **out, struct hark_error *err);
 void timeline_close(struct timeline *t);
@@ -74,8 +77,9 @@ int timeline_last_write(struct timeline *t, uint64_t address, uint64_t len,
 			struct hark_access *out, struct hark_error *err);
 int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
 		      unsigned on, const struct hark_position *from,
-		      const struct hark_position *to, hark_each_access *each,
-		      void *ctx, struct hark_error *err);
+		      const struct hark_position *to,
+		      timeline_each_access *each, void *ctx,
+		      struct hark_error *err);
 int timeline_visits(struct timeline *t, uint64_t address,
 		    const struct hark_position *from,
 		    const struct hark_position *to, timeline_each_visit *each,

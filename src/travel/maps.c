@@ -346,6 +346,26 @@ static int tell(const struct event *e, uint64_t start, uint64_t end,
 	return start < end ? each(ctx, &c, err) : 0;
 }
 
+int maps_has_alias(const struct maps *m, uint64_t address, uint64_t len)
+{
+	const uint64_t ring = 1ull << 32;
+
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct event *e = &m->events[i];
+		uint64_t start = e->map.start, size = e->map.end - start;
+		uint32_t ahead = (uint32_t)(address - start);
+		uint32_t before = (uint32_t)(start - address);
+
+		if (e->kind != MAPPED && e->kind != MOVED)
+			continue;
+		if (len >= ring || size >= ring - len ||
+		    (ahead < size && start + ahead != address) ||
+		    (before < len && address + before != start))
+			return 1;
+	}
+	return 0;
+}
+
 int maps_changes(const struct maps *m, maps_each_change *each, void *ctx,
 		 struct hark_err *err)
 {

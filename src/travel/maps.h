@@ -29,6 +29,10 @@ typedef int maps_is_past(void *ctx, uint32_t thread, uint64_t count,
 int maps_at(struct maps *m, maps_is_past *is_past, void *ctx,
 	    const struct map **out, unsigned *n, struct hark_err *err);
 
+/* Had any memory of the process, at any time, an address with the same low half
+ * as one of these, and another high half? */
+int maps_has_alias(const struct maps *m, uint64_t address, uint64_t len);
+
 /* From here on nothing in the range is what it was: it was mapped, unmapped or
  * emptied by a thread, at the system call there. */
 struct maps_change {

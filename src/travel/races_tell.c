@@ -431,7 +431,7 @@ static int describe(struct tell *s, const struct place *p,
 				.is_write = p->is_write};
 
 	return travel_access(s->t, &s->t->lanes[s->c->regions[p->region].lane],
-			     &hit, 0, out, s->err);
+			     &hit, out, s->err);
 }
 
 static int by_second(const void *a, const void *b)

@@ -362,15 +362,21 @@ static int answer_condition(struct hark_timeline *t, uint64_t number,
 	return 0;
 }
 
-static int answer_access(struct hark_timeline *t, int64_t *rc)
+/* Several of them. They are copied first: the program may call something else
+ * while it looks at one. */
+static int answer_accesses(struct hark_timeline *t, uint64_t n, int64_t *rc)
 {
-	struct hark_access a;
+	const struct remote_each *each = t->each;
+	struct hark_access all[SERVE_ACCESSES];
 
-	if (t->each == NULL || t->each->access == NULL)
+	if (each == NULL || each->access == NULL || n > SERVE_ACCESSES)
 		return 0;
-	memcpy(&a, t->c->data, sizeof a);
-	remote_check_access(&a);
-	*rc = t->each->access(t->each->ctx, &a);
+	memcpy(all, t->c->data, n * sizeof all[0]);
+	*rc = 0;
+	for (uint64_t i = 0; i < n && *rc == 0; i++) {
+		remote_check_access(&all[i]);
+		*rc = each->access(each->ctx, &all[i]);
+	}
 	return 1;
 }
 
@@ -441,7 +447,7 @@ static int answer(struct hark_timeline *t, const struct channel_head *h,
 	case CHANNEL_CONDITION:
 		return answer_condition(t, h->args[0], rc);
 	case CHANNEL_EACH_ACCESS:
-		return answer_access(t, rc);
+		return answer_accesses(t, h->args[0], rc);
 	case CHANNEL_EACH_VISIT:
 		return answer_visit(t, rc);
 	case CHANNEL_EACH_RACE:

@@ -19,6 +19,7 @@ struct scan {
 	const struct stop *stops;
 	unsigned n_stops;
 	scan_each *each;
+	scan_done *done; /* NULL: not asked for */
 	void *ctx;
 	int calls;	  /* somebody wants system calls, or signals */
 	unsigned segment; /* the last one */
@@ -253,6 +254,14 @@ static int is_over(struct scan *s, const struct stretch *range,
 	return at.step >= range->end_step;
 }
 
+/* The instruction that met watches is executed. 1: that was enough. */
+static int step_over(struct scan *s, struct hark_err *err)
+{
+	if (walker_step(s->w, err) < 0)
+		return -1;
+	return s->done != NULL && s->done(s->ctx, s->w) != 0;
+}
+
 /* In the last count, step by step. */
 static int walk(struct scan *s, const struct stretch *range,
 		struct hark_err *err)
@@ -270,6 +279,8 @@ static int walk(struct scan *s, const struct stretch *range,
 		rc = walker_step(s->w, err);
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
+		if (s->done != NULL && s->done(s->ctx, s->w) != 0)
+			return 1;
 	}
 }
 
@@ -295,11 +306,11 @@ static int run(struct scan *s, const struct stretch *range,
 			rc = meet_calls(s, why);
 		if (why == WALKER_WATCH) {
 			rc = meet_watches(s);
-			if (rc == 0 && walker_step(s->w, err) < 0)
-				return -1;
+			if (rc == 0)
+				rc = step_over(s, err);
 		}
 		if (rc != 0)
-			return 1;
+			return rc < 0 ? -1 : 1;
 	}
 	return walk(s, range, err);
 }
@@ -336,6 +347,21 @@ static int set_out(struct scan *s, struct stretch *range, struct hark_err *err)
 	return walker_goto_segment(s->w, s->segment, err);
 }
 
+/* From where the walker is. 1: it was enough. */
+static int scan_from_here(struct scan *s, const struct stretch *range,
+			  struct hark_err *err)
+{
+	int rc = is_over(s, range, err);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (set_observers(s, err) < 0)
+		return -1;
+	/* Runs do not stop where they begin. */
+	rc = meet_breaks(s);
+	return rc != 0 ? 1 : run(s, range, err);
+}
+
 static int scan_segment(struct timeline *t, struct lane *l,
 			const struct stretch *of, const struct stop *stops,
 			unsigned n_stops, scan_each *each, void *ctx,
@@ -356,16 +382,52 @@ static int scan_segment(struct timeline *t, struct lane *l,
 	rc = set_out(&s, &range, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	rc = is_over(&s, &range, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	if (set_observers(&s, err) < 0)
+	return scan_from_here(&s, &range, err);
+}
+
+/* -- In pieces -- */
+
+/* To where the last piece ended, unless the scout is still there. */
+static int set_out_again(struct scan *s, const struct scan_place *at,
+			 struct hark_err *err)
+{
+	s->segment = at->segment;
+	return walker_is_at(s->w, at->segment, at->count, at->pc)
+		   ? 0
+		   : walker_goto_pc(s->w, at->count, at->pc, err);
+}
+
+int travel_scan_on(struct timeline *t, struct lane *l, const struct stretch *of,
+		   struct scan_place *at, const struct stop *stop,
+		   const struct scan_calls *calls, void *ctx,
+		   struct hark_err *err)
+{
+	struct stretch range = *of;
+	struct scan s = {.t = t,
+			 .l = l,
+			 .w = travel_scout(t, l, err),
+			 .stops = stop,
+			 .n_stops = 1,
+			 .each = calls->each,
+			 .done = calls->done,
+			 .ctx = ctx};
+	int rc;
+
+	if (s.w == NULL)
 		return -1;
-	/* Runs do not stop where they begin. */
-	rc = meet_breaks(&s);
+	range.in = at->segment + 1;
+	rc = at->is_inside ? set_out_again(&s, at, err)
+			   : set_out(&s, &range, err);
 	if (rc == 0)
-		rc = run(&s, &range, err);
-	return rc < 0 ? -1 : rc > 0;
+		rc = scan_from_here(&s, &range, err);
+	else if (rc > 0)
+		rc = 0;
+	if (rc < 0)
+		return -1;
+	at->is_inside = walker_segment(s.w) == at->segment;
+	at->count = walker_count(s.w);
+	at->pc = walker_pc(s.w);
+	return rc;
 }
 
 /* -- Conditions -- */
@@ -581,6 +643,12 @@ static int may_have(struct index *x, unsigned segment, const struct lane *l,
 		    may_meet(x, segment, &stops[i]))
 			return 1;
 	return x == NULL;
+}
+
+int travel_may_have(struct index *x, unsigned segment, const struct lane *l,
+		    const struct stop *stop)
+{
+	return may_have(x, segment, l, stop, 1);
 }
 
 /* Is a part of the stretch in the segment? */

@@ -80,6 +80,23 @@ static int tell_program(enum channel_op op, const void *data, size_t len)
 	return (int)ask_program(op, 0, 0);
 }
 
+/* Accesses that the program has not been told of yet. */
+struct batch {
+	struct hark_access all[SERVE_ACCESSES];
+	unsigned n;
+};
+
+static int tell_batch(struct batch *b)
+{
+	unsigned n = b->n;
+
+	b->n = 0;
+	if (n == 0)
+		return 0;
+	memcpy(server.c->data, b->all, n * sizeof b->all[0]);
+	return (int)ask_program(CHANNEL_EACH_ACCESS, n, 0);
+}
+
 /* -- What it asks -- */
 
 static int ask_progress(void *ctx, uint64_t done, uint64_t total)
@@ -97,8 +114,12 @@ static int ask_condition(void *ctx, struct timeline *t)
 
 static int each_access(void *ctx, const struct hark_access *a)
 {
-	(void)ctx;
-	return tell_program(CHANNEL_EACH_ACCESS, a, sizeof *a);
+	struct batch *b = ctx;
+
+	if (a == NULL)
+		return tell_batch(b);
+	b->all[b->n++] = *a;
+	return b->n == SERVE_ACCESSES ? tell_batch(b) : 0;
 }
 
 static int each_visit(void *ctx, struct timeline *t,
@@ -418,13 +439,15 @@ static void do_last_write(struct channel_head *h, struct hark_error *err)
 
 static void do_accesses(struct channel_head *h, struct hark_error *err)
 {
+	struct batch batch = {.n = 0};
 	struct serve_range r;
 
 	memcpy(&r, server.c->data, sizeof r);
-	h->rc =
-	    timeline_accesses(server.t, h->args[0], h->args[1],
-			      (unsigned)h->args[2], r.has_from ? &r.from : NULL,
-			      r.has_to ? &r.to : NULL, each_access, NULL, err);
+	h->rc = timeline_accesses(
+	    server.t, h->args[0], h->args[1], (unsigned)h->args[2],
+	    r.has_from ? &r.from : NULL, r.has_to ? &r.to : NULL, each_access,
+	    &batch, err);
+	tell_batch(&batch);
 }
 
 static void do_visits(struct channel_head *h, struct hark_error *err)

@@ -24,6 +24,9 @@ struct serve_range {
 	struct hark_position from, to;
 };
 
+/* How many accesses a message may have. */
+enum { SERVE_ACCESSES = 256 };
+
 /* A mapping, as a message has it: this, and the path without its end. */
 struct serve_mapping {
 	uint64_t start, end, offset;

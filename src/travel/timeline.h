@@ -10,7 +10,9 @@
  *	scan.c		a stretch of a thread, looked through for something
  *	move.c		steps and runs, forwards and backwards
  *	window.c	a thread's last instructions, for going back
- *	ask.c		questions
+ *	ask.c		the last write
+ *	list.c		all accesses, all visits
+ *	cursor.c	those of one thread
  *	names.c		what threads are called
  *	serve.c		the process that all of these run in
  *	remote*.c	what programs call
@@ -158,6 +160,11 @@ struct timeline {
 
 /* -- api.c -- */
 
+/* The turn in which a thread is at a position, nearly: the one that begins
+ * there counts only if it is its first. */
+int64_t travel_turn_near(const struct timeline *t, const struct lane *l,
+			 const struct hark_position *at);
+
 /* Of our own errors one of the public kind; always -1. */
 int travel_failed(const struct hark_err *from, struct hark_error *to);
 int travel_error(struct hark_error *to, enum hark_error_code code,
@@ -204,6 +211,23 @@ int travel_place_at(const struct timeline *t, const struct lane *l,
 int travel_set(struct timeline *t, struct lane *l, uint64_t count,
 	       uint64_t step, struct hark_err *err);
 int travel_last(struct timeline *t, struct lane *l, struct hark_err *err);
+
+/* Questions leave the timeline at its moment. */
+struct travel_stay {
+	unsigned selected;
+	struct walker_place here;
+};
+static inline struct travel_stay travel_stay(const struct timeline *t)
+{
+	return (struct travel_stay){t->selected, t->here};
+}
+static inline void travel_come_back(struct timeline *t,
+				    const struct travel_stay *s)
+{
+	t->selected = s->selected;
+	t->here = s->here;
+	t->in_window = -1;
+}
 
 /* In the program's own process: makes the index of these segments, for all, and
  * keeps it beside the recording. */
@@ -284,6 +308,12 @@ int travel_fresh_is_unseen(const struct timeline *t, const struct lane *l,
 int travel_fresh_is_behind(const struct timeline *t, const struct lane *l,
 			   uint64_t count, uint64_t pc,
 			   const struct fresh_event *e);
+/* The i-th of all, in their order; NULL: there are no more. */
+const struct fresh_event *travel_fresh_event(const struct timeline *t,
+					     size_t i);
+/* Does it come before this place of a lane in that turn? */
+int travel_fresh_is_before(const struct fresh_event *e, int64_t turn,
+			   uint64_t count, uint64_t pc);
 /* The segment in which the lane forgets; its end: in none. */
 unsigned travel_fresh_segment(struct timeline *t, struct lane *l,
 			      const struct fresh_event *e,
@@ -327,9 +357,14 @@ struct hit {
 
 /* -- access.c: what it found and left; the timeline stays where it is -- */
 
-/* is_own: the last write of any thread to these bytes was this lane's. */
 int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
-		  int is_own, struct hark_access *out, struct hark_err *err);
+		  struct hark_access *out, struct hark_err *err);
+/* What size bytes at out->address held at a place of the lane, as far as any
+ * thread knows: out->before and before_known. The lane's scout is elsewhere
+ * then. */
+int travel_look_at_all(struct timeline *t, const struct lane *l,
+		       const struct walker_place *at, uint32_t size,
+		       struct hark_access *out, struct hark_err *err);
 
 /* A stretch of a lane: from a place (inclusive), up to another (exclusive). */
 struct stretch {
@@ -345,6 +380,31 @@ typedef int scan_each(void *ctx, struct walker *at, const struct hit *hit);
 int travel_scan(struct timeline *t, struct lane *l, const struct stretch *range,
 		int is_all, const struct stop *stops, unsigned n_stops,
 		scan_each *each, void *ctx, struct hark_err *err);
+/* The same in pieces, of one segment, without the index. Where the next piece
+ * begins: at the start of the stretch in the segment, or where the last piece
+ * ended. */
+struct scan_place {
+	unsigned segment;
+	int is_inside; /* where the last one ended: */
+	uint64_t count, pc;
+};
+/* Called after the instruction that met a watch, and perhaps after others. Not
+ * 0: enough. */
+typedef int scan_done(void *ctx, struct walker *at);
+struct scan_calls {
+	scan_each *each;
+	scan_done *done;
+};
+/* 1: it was enough. 0: nothing of the stretch is left in this segment. *at is
+ * then where it ended; !is_inside: the walker has come to the next segment, or
+ * was there already. */
+int travel_scan_on(struct timeline *t, struct lane *l,
+		   const struct stretch *range, struct scan_place *at,
+		   const struct stop *stop, const struct scan_calls *calls,
+		   void *ctx, struct hark_err *err);
+/* May the segment have what the stop looks for, by the index (NULL: none)? */
+int travel_may_have(struct index *x, unsigned segment, const struct lane *l,
+		    const struct stop *stop);
 /* The lane's walker comes to where one is told of the hit (out); the hit's own
  * place may be the one before. */
 int travel_come_to(struct timeline *t, struct lane *l, const struct hit *hit,

@@ -161,6 +161,13 @@ uint64_t walker_pc(const struct walker *w)
 	return replay_state(w->cpu)->pc;
 }
 
+int walker_is_at(const struct walker *w, unsigned segment, uint64_t count,
+		 uint64_t pc)
+{
+	return w->is_somewhere && w->segment == segment &&
+	       walker_count(w) == count && walker_pc(w) == pc;
+}
+
 unsigned walker_segment(const struct walker *w)
 {
 	return w->segment;

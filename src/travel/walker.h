@@ -54,6 +54,10 @@ int walker_place(struct walker *w, struct walker_place *out,
 /* Somebody else knows: it is at that count and pc, if it has not moved. */
 void walker_know_step(struct walker *w, const struct walker_place *place);
 uint64_t walker_count(const struct walker *w);
+/* Is it at the place where the instruction at pc is about to be executed, in
+ * this segment and count? */
+int walker_is_at(const struct walker *w, unsigned segment, uint64_t count,
+		 uint64_t pc);
 uint64_t walker_pc(const struct walker *w);
 unsigned walker_segment(const struct walker *w);
 
