@@ -28,9 +28,9 @@
  * - Nothing of a recording is executed in the program's own process. Each
  *   timeline is replayed in a child process, which has the recording open, no
  *   other file, no network, and only such system calls as computing needs
- *   (seccomp). What it answers is checked. If it dies, or takes more memory than
- *   three quarters of the machine's (or HARK_MAX_MEMORY), the
- *   timeline's functions fail from then on; the program goes on.
+ *   (seccomp). What it answers is checked. If it dies, or takes more memory
+ *than three quarters of the machine's (or HARK_MAX_MEMORY), the timeline's
+ *functions fail from then on; the program goes on.
  * - The program's signal handlers, masks, alternate stacks and threads are left
  *   alone. The child takes no signals of the terminal or of other processes.
  * - The child is made by fork(), and so are some more while an index is made. A
@@ -308,14 +308,26 @@ int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
 		  unsigned on, const struct hark_position *from,
 		  const struct hark_position *to, hark_each_access *each,
 		  void *ctx, struct hark_error *err);
-/* Every time that an address was executed. `at` is the timeline's place while
- * `each` is called, so registers and memory can be read. */
+/* Every time that an address was executed, in the order that all threads agree
+ * with. `at` is the timeline's place while `each` is called, so registers and
+ * memory can be read. */
 typedef int hark_each_visit(void *ctx, struct hark_timeline *t,
 			    const struct hark_position *at);
 int hark_visits(struct hark_timeline *t, uint64_t address,
 		const struct hark_position *from,
 		const struct hark_position *to, hark_each_visit *each,
 		void *ctx, struct hark_error *err);
+/* The same for n addresses at once; the program counter says which. With
+ * HARK_WITH_RETURNS the addresses are the first instructions of functions, and
+ * the places that they return to are visited, too: each address that was seen
+ * on top of the stack at a call, from then on in the thread that made the call.
+ * (Control may come to such a place without a return; the stack pointer tells
+ * returns apart.) */
+enum { HARK_WITH_RETURNS = 1 };
+int hark_visits_of(struct hark_timeline *t, const uint64_t *addresses,
+		   unsigned n, unsigned flags, const struct hark_position *from,
+		   const struct hark_position *to, hark_each_visit *each,
+		   void *ctx, struct hark_error *err);
 
 /* Two accesses of different threads to the same bytes, at least one of them a
  * write, that nothing puts in order: no locked instruction, no system call that

@@ -1,15 +1,15 @@
 /* ask/calls.c - every call of a function: arguments and result.
  *
- * Two runs over the recording: one with a breakpoint at the function, and one
- * with a breakpoint at each return address that was seen. Both gather what
- * they see thread by thread (ask/visits.h), and in the end calls are told in
- * the order that all threads agree with.
+ * One pass over the visits to the function and to the addresses that it returns
+ * to, in the order of all threads (ask/visits.h). Calls wait in a queue, in
+ * that order, and leave it when it is known how they ended: so the list begins
+ * at once, and memory holds the calls that have not ended and those after them.
  *
- * Q1  A thread's calls that have not returned are a stack; what is above one
- *     that returns, or is called with the stack pointer above it, was left
- *     otherwise.
- * Q2  A call that ends in a jump to another one (or itself) returns with it.
- */
+ * CALLS-1  A thread's calls that have not returned are a stack; what is above
+ *          one that returns, or is called with the stack pointer above it, was
+ *          left otherwise.
+ * CALLS-2  A call that ends in a jump to another one (or itself) returns with
+ *          it. */
 #include "ask/calls.h"
 
 #include "ask/abi_read.h"
@@ -33,15 +33,10 @@ struct parameter {
 
 struct entry {
 	struct calls_call call;
-	uint64_t rsp;	    /* behind its return */
-	struct entry *next; /* of its thread */
-	struct entry *down; /* the stack */
-};
-
-/* Its calls: all of them, those that the second run has come past, and those
- * of them that have not returned. */
-struct thread {
-	struct entry *first, *last, *next, *top;
+	uint64_t rsp; /* after its return */
+	bool has_ended;
+	struct entry *next; /* of the queue */
+	struct entry *down; /* of its thread's stack */
 };
 
 struct lister {
@@ -49,20 +44,21 @@ struct lister {
 	struct ask_source source;
 	struct space *space;
 	uint64_t function;
-	uint64_t most; /* of a single thread */
+	uint64_t most; /* calls; 0: all */
 
 	struct parameter parameter[PARAMETERS];
 	unsigned n;
 	bool has_types;
 	struct parameter result;
 
-	struct thread *threads; /* owned: by their numbers */
+	struct entry **stacks; /* owned: their tops, by thread numbers */
 	uint32_t n_threads;
-	struct entry **all; /* owned, and what they point to */
-	size_t n_all, room;
-	size_t n_open; /* not returned, and not left */
-	struct hark_registers regs;
-	bool no_memory;
+	struct entry *first, *last; /* owned: the queue */
+	uint64_t n_seen;	    /* calls, in the queue or before */
+	calls_each *each;
+	void *ctx;
+	const struct hark_registers *regs; /* borrowed: of the visit */
+	bool no_memory, is_enough;
 };
 
 /* -- What the function takes -- */
@@ -125,7 +121,7 @@ static char *show_place(struct lister *l, const struct parameter *p,
 	char *out;
 
 	prose_init(&text, TEXT_MAX);
-	abi_read(&p->place, &l->source, &l->regs, rsp, bytes, known,
+	abi_read(&p->place, &l->source, l->regs, rsp, bytes, known,
 		 (size_t)len);
 	show_bytes(&s, p->type, bytes, known, len, &text);
 	out = copy(l, prose_of(&text));
@@ -154,23 +150,24 @@ static void set_arguments(struct lister *l, struct calls_call *c)
 			v->name = l->parameter[i].name;
 			v->type = copy(l, l->parameter[i].text);
 			v->text =
-			    show_place(l, &l->parameter[i], l->regs.gpr[4]);
+			    show_place(l, &l->parameter[i], l->regs->gpr[4]);
 			continue;
 		}
 		snprintf(hex, sizeof hex, "0x%llx",
-			 (unsigned long long)l->regs.gpr[order[i]]);
+			 (unsigned long long)l->regs->gpr[order[i]]);
 		v->name = names[i];
 		v->type = copy(l, "");
 		v->text = copy(l, hex);
 	}
 }
 
-static void set_result(struct lister *l, struct calls_call *c)
+static void set_result(struct lister *l, const struct hark_position *at,
+		       struct calls_call *c)
 {
 	char hex[32];
 
 	c->has_returned = true;
-	c->returned_at = hark_where(l->p->timeline);
+	c->returned_at = *at;
 	c->result.name = "";
 	c->result.type = copy(l, l->result.text);
 	if (l->has_types && l->result.place.where == ABI_NONE) {
@@ -179,12 +176,12 @@ static void set_result(struct lister *l, struct calls_call *c)
 		c->result.text = show_place(l, &l->result, 0);
 	} else {
 		snprintf(hex, sizeof hex, "0x%llx",
-			 (unsigned long long)l->regs.gpr[0]);
+			 (unsigned long long)l->regs->gpr[0]);
 		c->result.text = copy(l, hex);
 	}
 }
 
-/* -- The first run: calls -- */
+/* -- The queue of calls -- */
 
 static void entry_free(struct entry *e)
 {
@@ -198,188 +195,133 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-static struct thread *thread_of(struct lister *l, uint32_t number)
+/* Gives away the calls at the head of the queue that have ended, or all. */
+static void give_calls(struct lister *l, bool is_over)
 {
-	return number < l->n_threads ? &l->threads[number] : NULL;
+	while (l->first != NULL && !l->is_enough &&
+	       (is_over || l->first->has_ended)) {
+		struct entry *e = l->first;
+
+		l->is_enough = l->each(l->ctx, &e->call) != 0;
+		l->first = e->next;
+		entry_free(e);
+	}
 }
 
-/* A new one, at the end of its thread's; NULL: no memory. */
-static struct entry *add_entry(struct lister *l, struct thread *t)
+/* A new one, at the end of the queue; NULL: no memory. */
+static struct entry *add_entry(struct lister *l)
 {
-	struct entry *e;
+	struct entry *e = calloc(1, sizeof *e);
 
-	if (l->n_all == l->room) {
-		size_t room = l->room == 0 ? 64 : 2 * l->room;
-		struct entry **more =
-		    reallocarray(l->all, room, sizeof(struct entry *));
-
-		if (more == NULL)
-			return NULL;
-		l->all = more;
-		l->room = room;
-	}
-	e = calloc(1, sizeof *e);
-	if (e == NULL)
+	if (e == NULL) {
+		l->no_memory = true;
 		return NULL;
-	l->all[l->n_all++] = e;
-	if (t->last == NULL)
-		t->first = t->next = e;
+	}
+	if (l->first == NULL)
+		l->first = e;
 	else
-		t->last->next = e;
-	t->last = e;
-	l->n_open++;
+		l->last->next = e;
+	l->last = e;
+	l->n_seen++;
 	return e;
 }
 
-static int on_call(void *ctx, const struct hark_position *at, uint64_t pc)
+static void pop(struct entry **top)
 {
-	struct lister *l = ctx;
-	struct thread *t = thread_of(l, at->thread);
+	(*top)->has_ended = true;
+	*top = (*top)->down;
+}
+
+static uint64_t read_caller(struct lister *l)
+{
 	uint8_t known[8];
+	uint64_t caller;
+
+	if (l->source.read(l->source.ctx, l->regs->gpr[4], 8,
+			   (uint8_t *)&caller, known) != 8)
+		return 0;
+	return caller;
+}
+
+/* Of calls that are not shown nothing is kept: what returns is told from them
+ * by its stack pointer. */
+static void see_call(struct lister *l, const struct hark_position *at,
+		     struct entry **top)
+{
+	uint64_t rsp = l->regs->gpr[4] + 8;
 	struct entry *e;
 
-	(void)pc;
-	if (t == NULL ||
-	    hark_registers(l->p->timeline, at->thread, &l->regs, NULL) < 0)
-		return 0;
-	e = add_entry(l, t);
-	if (e == NULL) {
-		l->no_memory = true;
-		return 1;
-	}
+	while (*top != NULL && (*top)->rsp < rsp)
+		pop(top); /* CALLS-1 */
+	if (l->most != 0 && l->n_seen == l->most)
+		return;
+	e = add_entry(l);
+	if (e == NULL)
+		return;
 	e->call.at = *at;
-	e->rsp = l->regs.gpr[4] + 8;
-	if (l->source.read(l->source.ctx, l->regs.gpr[4], 8,
-			   (uint8_t *)&e->call.caller, known) != 8)
-		e->call.caller = 0;
+	e->rsp = rsp;
+	e->call.caller = read_caller(l);
 	set_arguments(l, &e->call);
-	return l->no_memory || (l->most != 0 && l->n_all == l->most);
-}
-
-/* -- The second run: returns -- */
-
-static void pop(struct lister *l, struct thread *t)
-{
-	t->top = t->top->down;
-	l->n_open--;
-}
-
-/* The thread is at this moment. */
-static void come_to(struct lister *l, struct thread *t,
-		    const struct hark_position *at)
-{
-	while (t->next != NULL &&
-	       visits_compare(l->p->timeline, &t->next->call.at, at) < 0) {
-		struct entry *e = t->next;
-
-		while (t->top != NULL && t->top->rsp < e->rsp)
-			pop(l, t); /* Q1 */
-		e->down = t->top;
-		t->top = e;
-		t->next = e->next;
-	}
+	e->down = *top;
+	*top = e;
 }
 
 static bool is_of(const struct entry *e, const struct lister *l)
 {
-	return e->rsp == l->regs.gpr[4] && e->call.caller == l->regs.rip;
+	return e->rsp == l->regs->gpr[4] && e->call.caller == l->regs->rip;
 }
 
-static int on_return(void *ctx, const struct hark_position *at, uint64_t pc)
+static void see_return(struct lister *l, const struct hark_position *at,
+		       struct entry **top)
+{
+	struct entry *e = *top;
+
+	while (e != NULL && !is_of(e, l))
+		e = e->down;
+	if (e == NULL)
+		return;
+	while (*top != e)
+		pop(top);
+	while (*top != NULL && is_of(*top, l)) { /* CALLS-2 */
+		set_result(l, at, &(*top)->call);
+		pop(top);
+	}
+}
+
+static int on_visit(void *ctx, const struct hark_position *at,
+		    const struct hark_registers *regs)
 {
 	struct lister *l = ctx;
-	struct thread *t = thread_of(l, at->thread);
-	struct entry *e;
 
-	(void)pc;
-	if (t == NULL ||
-	    hark_registers(l->p->timeline, at->thread, &l->regs, NULL) < 0)
+	if (at->thread >= l->n_threads)
 		return 0;
-	come_to(l, t, at);
-	for (e = t->top; e != NULL && !is_of(e, l); e = e->down)
-		;
-	if (e == NULL)
-		return 0;
-	while (t->top != e)
-		pop(l, t);
-	while (t->top != NULL && is_of(t->top, l)) { /* Q2 */
-		set_result(l, &t->top->call);
-		pop(l, t);
-	}
-	return l->no_memory || l->n_open == 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Where they return to; NULL: no memory. */
-static uint64_t *find_returns(const struct lister *l, size_t *n)
-{
-	uint64_t *all = calloc(l->n_all + 1, sizeof *all);
-	size_t kept = 0;
-
-	if (all == NULL)
-		return NULL;
-	for (size_t i = 0; i < l->n_all; i++)
-		all[i] = l->all[i]->call.caller;
-	qsort(all, l->n_all, sizeof *all, by_number);
-	for (size_t i = 0; i < l->n_all; i++)
-		if (all[i] != 0 && (kept == 0 || all[i] != all[kept - 1]))
-			all[kept++] = all[i];
-	*n = kept;
-	return all;
+	l->regs = regs;
+	see_return(l, at, &l->stacks[at->thread]);
+	if (regs->rip == l->function)
+		see_call(l, at, &l->stacks[at->thread]);
+	give_calls(l, false);
+	return l->no_memory || l->is_enough ||
+	       (l->most != 0 && l->n_seen == l->most && l->first == NULL);
 }
 
 /* -- All of it -- */
 
-static int by_moment(const void *a, const void *b, void *ctx)
-{
-	struct entry *const *x = a, *const *y = b;
-
-	return visits_compare(ctx, &(*x)->call.at, &(*y)->call.at);
-}
-
-static int gather(struct lister *l, const struct hark_position *from,
-		  const struct hark_position *to, struct hark_err *err)
-{
-	uint64_t *returns;
-	size_t n;
-	int rc;
-
-	if (visits_gather(l->p, &l->function, 1, from, to, on_call, l, err) < 0)
-		return -1;
-	returns = find_returns(l, &n);
-	l->no_memory = l->no_memory || returns == NULL;
-	rc = l->no_memory
-		 ? -1
-		 : visits_gather(l->p, returns, n, from, to, on_return, l, err);
-	free(returns);
-	if (l->no_memory)
-		return err_set(err, HARK_ENOMEM, 0,
-			       "no memory for a list of calls");
-	if (rc == 0 && l->n_all > 0)
-		qsort_r(l->all, l->n_all, sizeof(struct entry *), by_moment,
-			l->p->timeline);
-	return rc;
-}
-
 static void lister_free(struct lister *l)
 {
-	for (size_t i = 0; i < l->n_all; i++)
-		entry_free(l->all[i]);
+	while (l->first != NULL) {
+		struct entry *next = l->first->next;
+
+		entry_free(l->first);
+		l->first = next;
+	}
 	for (unsigned i = 0; i < l->n; i++)
 		free(l->parameter[i].name);
-	free(l->all);
-	free(l->threads);
+	free(l->stacks);
 	free(l);
 }
 
 /* Thread numbers are from 1, but a file may say anything. */
-static int make_threads(struct lister *l)
+static int make_stacks(struct lister *l)
 {
 	unsigned n = hark_n_threads(l->p->timeline);
 
@@ -389,8 +331,8 @@ static int make_threads(struct lister *l)
 		if (number >= l->n_threads && number <= n)
 			l->n_threads = number + 1;
 	}
-	l->threads = calloc(l->n_threads + 1u, sizeof *l->threads);
-	return l->threads != NULL ? 0 : -1;
+	l->stacks = calloc(l->n_threads + 1u, sizeof(struct entry *));
+	return l->stacks != NULL ? 0 : -1;
 }
 
 int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
@@ -398,7 +340,7 @@ int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
 	       uint64_t most, calls_each *each, void *ctx, struct hark_err *err)
 {
 	struct lister *l = calloc(1, sizeof *l);
-	int rc;
+	int rc = -1;
 
 	if (l == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "no memory");
@@ -406,15 +348,19 @@ int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
 			     .source = ask_source_of(p),
 			     .space = s,
 			     .function = function,
-			     .most =
-				 hark_n_threads(p->timeline) == 1 ? most : 0};
+			     .most = most,
+			     .each = each,
+			     .ctx = ctx};
 	find_types(l);
-	rc = make_threads(l) < 0 ? err_set(err, HARK_ENOMEM, 0, "no memory")
-				 : gather(l, from, to, err);
-	for (size_t i = 0; rc == 0 && i < l->n_all && (most == 0 || i < most);
-	     i++)
-		if (each(ctx, &l->all[i]->call) != 0)
-			break;
+	l->no_memory = l->no_memory || make_stacks(l) < 0;
+	if (!l->no_memory)
+		rc = visits_list(p, &function, 1, HARK_WITH_RETURNS, from, to,
+				 on_visit, l, err);
+	if (l->no_memory)
+		rc = err_set(err, HARK_ENOMEM, 0,
+			     "no memory for a list of calls");
+	if (rc == 0)
+		give_calls(l, true);
 	lister_free(l);
 	return rc;
 }

@@ -17,26 +17,17 @@ bool visits_parse(const char *text, char *file, size_t size, uint32_t *line);
 int visits_sites(struct space *s, const char *file, uint32_t line,
 		 uint64_t **out, size_t *n, struct hark_err *err);
 
-/* Not 0: enough. */
-typedef int visits_each(void *ctx, const struct hark_position *at, uint64_t pc);
+/* regs->rip: one of the addresses, or where a function returned to. Not 0:
+ * enough. */
+typedef int visits_each(void *ctx, const struct hark_position *at,
+			const struct hark_registers *regs);
 
-/* Calls each for all executions of these addresses between two moments, with
- * the timeline there: of every thread in order, of one thread after the other.
- * The timeline is moved. */
-int visits_gather(struct ask_pair *p, const uint64_t *sites, size_t n,
-		  const struct hark_position *from,
-		  const struct hark_position *to, visits_each *each, void *ctx,
-		  struct hark_err *err);
-
-/* The same, of all threads in the order that they agree with; the timeline is
- * anywhere. If most is not 0, no more than these. */
+/* Calls each for all executions of these addresses between two moments (both
+ * included), with the timeline there, in the order that all threads agree with.
+ * `flags`: HARK_WITH_RETURNS or 0. The timeline stays where it is. */
 int visits_list(struct ask_pair *p, const uint64_t *sites, size_t n,
-		const struct hark_position *from,
-		const struct hark_position *to, uint64_t most,
-		visits_each *each, void *ctx, struct hark_err *err);
-
-/* < 0, 0, > 0 as a comes before b; never 0 for different ones. */
-int visits_compare(struct hark_timeline *t, const struct hark_position *a,
-		   const struct hark_position *b);
+		unsigned flags, const struct hark_position *from,
+		const struct hark_position *to, visits_each *each, void *ctx,
+		struct hark_err *err);
 
 #endif

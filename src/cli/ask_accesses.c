@@ -373,8 +373,10 @@ static int find_function(struct ask *a, const char *function, uint64_t *out,
 
 /* -- Lines -- */
 
-static int print_visit(void *ctx, const struct hark_position *at, uint64_t pc)
+static int print_visit(void *ctx, const struct hark_position *at,
+		       const struct hark_registers *regs)
 {
+	const uint64_t pc = regs->rip;
 	struct list *l = ctx;
 	char position[64], code[CODE_LEN];
 	struct json j;
@@ -405,7 +407,7 @@ static int answer_visits(struct ask *a, const char *what, const char *file,
 
 	if (visits_sites(a->space, file, line, &sites, &n, err) < 0)
 		return -1;
-	rc = visits_list(&a->m->pair, sites, n, &a->from, &a->to, a->limit,
+	rc = visits_list(&a->m->pair, sites, n, 0, &a->from, &a->to,
 			 print_visit, &l, err);
 	free(sites);
 	moment_hush(a->m);

@@ -398,38 +398,47 @@ static void unpack_legacy(const uint8_t *legacy, struct hark_registers *out)
 			   is_zero(to + XMM, XMM_LEN));
 }
 
-/* Where xsave puts a component; false if there is none. */
-static bool find_component(const struct recording *r, unsigned component,
-			   size_t *offset, size_t *size)
+/* Where xsave puts a component; of size 0 if there is none. */
+static struct xsave_place find_component(const struct recording *r,
+					 unsigned component)
 {
 	enum { AREA = sizeof(((struct hark_registers *)0)->xsave) };
-	const char *value;
+	unsigned long offset, size;
 	char key[16], *end;
+	const char *value;
 
 	fmt_text(key, sizeof key, "xstate_%u", component);
 	value = recording_meta(r, key);
 	if (value == NULL)
-		return false;
-	*offset = strtoul(value, &end, 10);
-	*size = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
-	return *size > 0 && *offset <= AREA && *size <= AREA - *offset;
+		return (struct xsave_place){0};
+	offset = strtoul(value, &end, 10);
+	size = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
+	if (offset > AREA || size > AREA - offset)
+		return (struct xsave_place){0};
+	return (struct xsave_place){(uint32_t)offset, (uint32_t)size};
+}
+
+void travel_find_components(struct timeline *t)
+{
+	for (unsigned i = XSAVE_FIRST; i < XSAVE_COMPONENTS; i++)
+		t->xsave[i] = find_component(t->rec->r, i);
 }
 
 /* Packed components back to where xsave puts them. */
 static void unpack(const uint8_t *packed, uint32_t len,
-		   const struct recording *r, struct hark_registers *out)
+		   const struct timeline *t, struct hark_registers *out)
 {
 	const uint8_t *at = packed + 8 + LEGACY;
-	size_t offset = 0, size = 0;
 
 	memset(out->xsave, 0, sizeof out->xsave);
 	memcpy(&out->xstate_bv, packed, sizeof out->xstate_bv);
 	unpack_legacy(packed + 8, out);
 	out->xsave_len = LEGACY + HEADER;
-	for (unsigned i = 2; i < 63; i++) {
+	for (unsigned i = XSAVE_FIRST; i < XSAVE_COMPONENTS; i++) {
 		bool is_there = (out->xstate_bv >> i & 1) != 0;
+		size_t offset = t->xsave[i].offset, size = t->xsave[i].size;
 
-		if (!find_component(r, i, &offset, &size)) {
+		if (size == 0) {
 			if (is_there)
 				break;
 			continue;
@@ -479,7 +488,7 @@ int timeline_registers(struct timeline *t, uint32_t thread,
 	len = in_window
 		  ? window_xstate(t->window, (unsigned)t->in_window, packed)
 		  : walker_xstate(w, packed);
-	unpack(packed, len, t->rec->r, out);
+	unpack(packed, len, t, out);
 	return 0;
 }
 

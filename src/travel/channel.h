@@ -92,6 +92,9 @@ struct channel_head {
 	uint32_t window; /* its number; 0: none */
 	uint32_t window_n, window_at;
 	int64_t steps;
+	/* Caller, while it looks at visits: first go to this one of the
+	 * message, from 1; 0: go nowhere. */
+	uint32_t visit, pad;
 };
 
 /* In shared memory. */

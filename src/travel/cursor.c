@@ -2,10 +2,12 @@
 #include "travel/cursor.h"
 
 #include "travel/touch.h"
+#include "x86/decode.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROOM_FIRST = 16, ROOM_MOST = 1024 };
 
@@ -31,14 +33,17 @@ static int64_t turn_before(const struct cursor *c, unsigned segment)
 }
 
 int cursor_init(struct cursor *c, struct timeline *t, struct lane *l,
-		const struct stop *stop, const struct stretch *range,
-		bool wants_log, struct hark_err *err)
+		const struct cursor_what *what, const struct stretch *range,
+		struct hark_err *err)
 {
 	*c = (struct cursor){.t = t,
 			     .l = l,
-			     .stop = stop,
+			     .stops = what->stops,
+			     .n_stops = what->n_stops,
+			     .n_entries =
+				 what->finds_returns ? what->n_stops : 0,
 			     .range = *range,
-			     .wants_log = wants_log,
+			     .wants_log = what->wants_log,
 			     .at = {.segment = l->first},
 			     .room = ROOM_FIRST};
 	c->complete_to = turn_before(c, l->first);
@@ -49,6 +54,7 @@ int cursor_init(struct cursor *c, struct timeline *t, struct lane *l,
 void cursor_fini(struct cursor *c)
 {
 	free(c->found);
+	free(c->with_returns);
 	segment_log_free(&c->log);
 	c->found = NULL;
 }
@@ -154,6 +160,52 @@ static bool is_again(const struct cursor *c, const struct hit *hit)
 	       hit->pc == c->last_pc;
 }
 
+static bool is_looked_for(const struct cursor *c, uint64_t address)
+{
+	for (unsigned i = 0; i < c->n_stops; i++)
+		if (c->stops[i].address == address)
+			return true;
+	return false;
+}
+
+/* The thread is at a function's first instruction. true: it returns to an
+ * address that was not looked for yet. */
+static bool add_return(struct cursor *c, struct walker *w)
+{
+	struct found top = {.hit = {.size = sizeof(uint64_t)}};
+	uint8_t bytes[FOUND_BYTES];
+	struct stop *more;
+	uint64_t address;
+
+	top.hit.index = walker_state(w)->gpr[X86_RSP];
+	if (own_bytes(w, &top, bytes) != 0xff)
+		return false;
+	memcpy(&address, bytes, sizeof address);
+	if (is_looked_for(c, address))
+		return false;
+	more = reallocarray(c->with_returns, c->n_stops + 1, sizeof *more);
+	if (more == NULL) {
+		c->no_memory = true;
+		return true;
+	}
+	if (c->with_returns == NULL)
+		memcpy(more, c->stops, c->n_stops * sizeof *more);
+	more[c->n_stops++] =
+	    (struct stop){.kind = HARK_STOP_BREAKPOINT, .address = address};
+	c->stops = c->with_returns = more;
+	return true;
+}
+
+/* 1: the room is full, or the scan has to begin again here with one more
+ * stop. */
+static int find_visit(struct cursor *c, struct walker *w, const struct stop *at)
+{
+	bool is_entry = (size_t)(at - c->stops) < c->n_entries;
+
+	c->n++;
+	return (is_entry && add_return(c, w)) || c->n == c->room;
+}
+
 static int find_each(void *ctx, struct walker *w, const struct hit *hit)
 {
 	struct cursor *c = ctx;
@@ -170,7 +222,7 @@ static int find_each(void *ctx, struct walker *w, const struct hit *hit)
 	*f = (struct found){.hit = *hit, .segment = walker_segment(w)};
 	f->hit.turn = travel_turn_of(c->t, c->l, w); /* settles the walker */
 	if (hit->stop->kind != HARK_STOP_WATCH)
-		return ++c->n == c->room;
+		return find_visit(c, w, hit->stop);
 	f->reads_all = does_read(w, hit);
 	f->own_known = own_bytes(w, f, f->own);
 	c->is_pending = true;
@@ -238,8 +290,8 @@ static bool is_in_range(const struct cursor *c, unsigned segment)
 static bool may_fill(const struct cursor *c, struct index *x, unsigned segment)
 {
 	return c->wants_log &&
-	       (x == NULL || index_may(x, segment, INDEX_READ, c->stop->address,
-				       c->stop->len));
+	       (x == NULL || index_may(x, segment, INDEX_READ,
+				       c->stops->address, c->stops->len));
 }
 
 /* The next segment that may have anything; the lane's end if there is none. */
@@ -249,7 +301,8 @@ static void go_to_next_segment(struct cursor *c, struct index *x)
 
 	while (s < c->l->end &&
 	       (!is_in_range(c, s) ||
-		(!travel_may_have(x, s, c->l, c->stop) && !may_fill(c, x, s))))
+		(!travel_may_have(x, s, c->l, c->stops, c->n_stops) &&
+		 !may_fill(c, x, s))))
 		s++;
 	c->at = (struct scan_place){.segment = s};
 	c->is_segment_done = c->has_log = c->has_found = false;
@@ -264,7 +317,7 @@ static int load_log(struct cursor *c, struct index *x, struct hark_err *err)
 	if (c->has_log || !may_fill(c, x, c->at.segment))
 		return 0;
 	if (segment_log_load(&c->log, c->t, c->l, c->at.segment,
-			     c->stop->address, c->stop->len, err) < 0)
+			     c->stops->address, c->stops->len, err) < 0)
 		return -1;
 	c->has_log = true;
 	c->next_fill = 0;
@@ -297,11 +350,13 @@ static int scan_part(struct cursor *c, int64_t horizon, struct hark_err *err)
 	struct stretch part;
 	int64_t next = 0;
 	bool is_cut = cut_range(c, horizon, &part, &next);
-	int rc =
-	    travel_scan_on(c->t, c->l, &part, &c->at, c->stop, &calls, c, err);
+	int rc = travel_scan_on(c->t, c->l, &part, &c->at, c->stops, c->n_stops,
+				&calls, c, err);
 
 	c->is_pending = false;
-	if (rc < 0)
+	if (c->no_memory)
+		no_memory(err);
+	if (rc < 0 || c->no_memory)
 		return -1;
 	if (rc > 0)
 		c->complete_to = c->found[c->n - 1].hit.turn;
@@ -326,7 +381,7 @@ int cursor_look(struct cursor *c, int64_t horizon, struct index *x,
 	if (c->is_over || c->complete_to > horizon)
 		return 0;
 	may = is_in_range(c, c->at.segment) &&
-	      travel_may_have(x, c->at.segment, c->l, c->stop);
+	      travel_may_have(x, c->at.segment, c->l, c->stops, c->n_stops);
 	if (load_log(c, x, err) < 0)
 		return -1;
 	c->is_segment_done = !may;

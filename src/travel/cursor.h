@@ -27,29 +27,46 @@ struct found {
 
 /* Callers allocate it; the fields are its own. */
 struct cursor {
-	struct timeline *t;	 /* borrowed */
-	struct lane *l;		 /* borrowed */
-	const struct stop *stop; /* borrowed */
+	struct timeline *t; /* borrowed */
+	struct lane *l;	    /* borrowed */
 	struct stretch range;
-	bool wants_log;
+	/* What is looked for; borrowed, or with_returns. */
+	const struct stop *stops;
+	/* Owned: the stops, and addresses that were seen on top of the stack at
+	 * one of the first n_entries. */
+	struct stop *with_returns;
+	unsigned n_stops, n_entries;
+
 	struct scan_place at;
+	int64_t complete_to; /* what is not found yet has no turn before it */
+	struct found *found; /* owned */
+	unsigned first, n, room;
 	bool is_segment_done; /* of at.segment nothing is left */
 	bool has_found;	      /* there was something in it */
 	bool is_over;	      /* nor of the range */
-	int64_t complete_to;  /* what is not found yet has no turn before it */
-	struct found *found;  /* owned */
-	unsigned first, n, room;
-	bool is_pending; /* the last one was not executed yet */
+	bool is_pending;      /* the last one was not executed yet */
 	uint64_t last_count, last_pc;
 	bool has_last;
-	struct segment_log log; /* owned: of at.segment, if has_log */
-	bool has_log;
+	bool no_memory;
+	bool wants_log;
+	bool has_log;		/* `log` is of at.segment */
+	struct segment_log log; /* owned */
 	size_t next_fill;
 };
 
+/* What a list is of. */
+struct cursor_what {
+	const struct stop *stops; /* borrowed; an access list has one */
+	unsigned n_stops;
+	bool wants_log;
+	/* Stops are functions' first instructions: visits to where they return
+	 * are found, too. */
+	bool finds_returns;
+};
+
 int cursor_init(struct cursor *c, struct timeline *t, struct lane *l,
-		const struct stop *stop, const struct stretch *range,
-		bool wants_log, struct hark_err *err);
+		const struct cursor_what *what, const struct stretch *range,
+		struct hark_err *err);
 void cursor_fini(struct cursor *c);
 
 /* Looks for more, in the next segment that may have any; not far beyond the

@@ -11,6 +11,7 @@
 struct timeline; /* travel/timeline.h */
 
 typedef int timeline_condition(void *ctx, struct timeline *t);
+/* at: NULL: it may take a while until there are more, if any. */
 typedef int timeline_each_visit(void *ctx, struct timeline *t,
 				const struct hark_position *at);
 
@@ -80,8 +81,8 @@ int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
 		      const struct hark_position *to,
 		      timeline_each_access *each, void *ctx,
 		      struct hark_error *err);
-int timeline_visits(struct timeline *t, uint64_t address,
-		    const struct hark_position *from,
+int timeline_visits(struct timeline *t, const uint64_t *addresses, unsigned n,
+		    unsigned flags, const struct hark_position *from,
 		    const struct hark_position *to, timeline_each_visit *each,
 		    void *ctx, struct hark_error *err);
 int timeline_races(struct timeline *t, hark_each_race *each, void *ctx,

@@ -20,6 +20,7 @@
 #include "travel/cursor.h"
 #include "travel/last_values.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +39,10 @@ struct merge {
 	struct index *index;	/* borrowed; NULL: none */
 	int64_t ahead;
 	unsigned n_vain;
-	/* Called before it takes a while to find more; not 0: enough. NULL: not
-	 * asked for. */
+	/* Called with NULL before it takes a while to find more; not 0: enough.
+	 * One of them is set. */
 	timeline_each_access *pause;
+	timeline_each_visit *pause_visits;
 	void *ctx;
 };
 
@@ -78,9 +80,9 @@ static void set_begin(const struct timeline *t, const struct lane *l,
 }
 
 static int merge_init(struct merge *m, struct timeline *t,
-		      const struct stop *what, const struct hark_position *from,
-		      const struct hark_position *to, bool wants_log,
-		      struct hark_err *err)
+		      const struct cursor_what *what,
+		      const struct hark_position *from,
+		      const struct hark_position *to, struct hark_err *err)
 {
 	*m = (struct merge){.t = t, .ahead = AHEAD_FIRST};
 	m->index = travel_index(t, 0, err);
@@ -97,8 +99,7 @@ static int merge_init(struct merge *m, struct timeline *t,
 			range.end_count = to->count;
 			range.end_step = to->step;
 		}
-		if (cursor_init(&m->cursors[i], t, l, what, &range, wants_log,
-				err) < 0)
+		if (cursor_init(&m->cursors[i], t, l, what, &range, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -168,6 +169,14 @@ static int look_on(struct merge *m, struct cursor *c, int64_t others,
 	return err->code == HARK_OK ? 0 : -1;
 }
 
+static int merge_pause(struct merge *m)
+{
+	if (m->pause != NULL)
+		return m->pause(m->ctx, NULL);
+	assert(m->pause_visits != NULL);
+	return m->pause_visits(m->ctx, m->t, NULL);
+}
+
 /* The cursor with the next item; NULL: there are no more, or *err. */
 static struct cursor *merge_next(struct merge *m, struct hark_err *err)
 {
@@ -177,8 +186,7 @@ static struct cursor *merge_next(struct merge *m, struct hark_err *err)
 
 		if (cursor_fill(c) != NULL || cursor_found(c) != NULL)
 			return c;
-		if (c->is_over ||
-		    (m->pause != NULL && m->pause(m->ctx, NULL)) ||
+		if (c->is_over || merge_pause(m) != 0 ||
 		    look_on(m, c, others, err) < 0)
 			return NULL;
 	}
@@ -301,7 +309,7 @@ static bool is_near_fs(const struct cursor *c, const struct found *f)
 static void note_write(struct access_list *a, const struct cursor *c,
 		       const struct found *f)
 {
-	const struct stop *of = c->stop;
+	const struct stop *of = c->stops;
 	uint64_t end = f->hit.address + f->hit.size;
 
 	a->written =
@@ -429,8 +437,9 @@ int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
 		      timeline_each_access *each, void *ctx,
 		      struct hark_error *err)
 {
-	const struct stop what = {
+	const struct stop watch = {
 	    .kind = HARK_STOP_WATCH, .address = address, .len = len, .on = on};
+	struct cursor_what what = {.stops = &watch, .n_stops = 1};
 	struct access_list a = {
 	    .t = t, .from = from, .to = to, .each = each, .ctx = ctx};
 	struct travel_stay here = travel_stay(t);
@@ -440,8 +449,8 @@ int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
 
 	if (uses_log)
 		a.values = last_values_new();
-	if (merge_init(&a.merge, t, &what, from, to, a.values != NULL, &why) <
-	    0)
+	what.wants_log = a.values != NULL;
+	if (merge_init(&a.merge, t, &what, from, to, &why) < 0)
 		rc = -1;
 	a.merge.pause = each;
 	a.merge.ctx = ctx;
@@ -475,23 +484,40 @@ static int tell_visit(struct timeline *t, struct cursor *c,
 	return is_within(t, &at, from, to) && each(ctx, t, &at) != 0;
 }
 
-int timeline_visits(struct timeline *t, uint64_t address,
-		    const struct hark_position *from,
+static struct stop *breakpoints(const uint64_t *addresses, unsigned n)
+{
+	struct stop *stops = calloc(n + 1u, sizeof *stops);
+
+	for (unsigned i = 0; stops != NULL && i < n; i++)
+		stops[i] = (struct stop){.kind = HARK_STOP_BREAKPOINT,
+					 .address = addresses[i]};
+	return stops;
+}
+
+int timeline_visits(struct timeline *t, const uint64_t *addresses, unsigned n,
+		    unsigned flags, const struct hark_position *from,
 		    const struct hark_position *to, timeline_each_visit *each,
 		    void *ctx, struct hark_error *err)
 {
-	const struct stop what = {.kind = HARK_STOP_BREAKPOINT,
-				  .address = address};
+	struct stop *stops = breakpoints(addresses, n);
+	const struct cursor_what what = {.stops = stops,
+					 .n_stops = n,
+					 .finds_returns =
+					     flags & HARK_WITH_RETURNS};
 	struct travel_stay here = travel_stay(t);
 	struct hark_err why = {0};
-	struct merge m;
+	struct merge m = {.t = t};
 	struct cursor *c;
-	int rc = merge_init(&m, t, &what, from, to, false, &why);
+	int rc = stops == NULL ? out_of_memory(&why)
+			       : merge_init(&m, t, &what, from, to, &why);
 
+	m.pause_visits = each;
+	m.ctx = ctx;
 	while (rc == 0 && (c = merge_next(&m, &why)) != NULL &&
 	       !is_after(t, cursor_turn(c), to))
 		rc = tell_visit(t, c, from, to, each, ctx, &why);
 	merge_fini(&m);
+	free(stops);
 	travel_come_back(t, &here);
 	return why.code != HARK_OK ? travel_failed(&why, err) : 0;
 }

@@ -322,6 +322,11 @@ static int wait_message(struct hark_timeline *t, struct channel_head *out)
 
 static void send_message(struct hark_timeline *t, struct channel_head *h)
 {
+	struct remote_visit *visit = t->visit;
+
+	h->visit = visit != NULL && !visit->is_there ? visit->number : 0;
+	if (visit != NULL)
+		visit->is_there = true;
 	h->steps = (int64_t)t->window.at - t->window.told;
 	t->window.told = t->window.at;
 	t->c->head = *h;
@@ -377,17 +382,6 @@ static int answer_accesses(struct hark_timeline *t, uint64_t n, int64_t *rc)
 		remote_check_access(&all[i]);
 		*rc = each->access(each->ctx, &all[i]);
 	}
-	return 1;
-}
-
-static int answer_visit(struct hark_timeline *t, int64_t *rc)
-{
-	struct hark_position at;
-
-	if (t->each == NULL || t->each->visit == NULL)
-		return 0;
-	memcpy(&at, t->c->data, sizeof at);
-	*rc = t->each->visit(t->each->ctx, t, &at);
 	return 1;
 }
 
@@ -449,7 +443,7 @@ static int answer(struct hark_timeline *t, const struct channel_head *h,
 	case CHANNEL_EACH_ACCESS:
 		return answer_accesses(t, h->args[0], rc);
 	case CHANNEL_EACH_VISIT:
-		return answer_visit(t, rc);
+		return remote_answer_visits(t, h->args[0], h->args[1], rc);
 	case CHANNEL_EACH_RACE:
 		return answer_race(t, rc);
 	case CHANNEL_EACH_POSSIBLE:

@@ -249,6 +249,8 @@ int hark_registers(struct hark_timeline *t, uint32_t thread,
 	const size_t least = offsetof(struct hark_registers, xsave);
 	struct channel_head h = {.op = CHANNEL_REGISTERS, .args = {thread}};
 
+	if (remote_visit_registers(t, thread, out))
+		return 0;
 	if (call_for(t, &h, NULL, 0, err) < 0)
 		return -1;
 	if (h.len < least || h.len - least > sizeof out->xsave)
@@ -288,6 +290,8 @@ size_t hark_read(struct hark_timeline *t, uint64_t address, size_t len,
 {
 	size_t pieces = len / CHANNEL_READ + 1, step = len / pieces + 1, n = 0;
 
+	if (remote_visit_read(t, address, len, out, known))
+		return len;
 	memset(known, 0, len);
 	for (size_t at = 0; at < len; at += step) {
 		size_t some = len - at < step ? len - at : step;
@@ -640,16 +644,31 @@ int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
 	return call_for(t, &h, &tell, INT32_MAX, err);
 }
 
+int hark_visits_of(struct hark_timeline *t, const uint64_t *addresses,
+		   unsigned n, unsigned flags, const struct hark_position *from,
+		   const struct hark_position *to, hark_each_visit *each,
+		   void *ctx, struct hark_error *err)
+{
+	const struct remote_each tell = {.visit = each, .ctx = ctx};
+	struct channel_head h = {.op = CHANNEL_VISITS, .args = {n, flags}};
+	int rc;
+
+	if (n >= SERVE_ADDRESSES)
+		return travel_error(err, HARK_ERROR_ARGUMENT,
+				    "%u addresses are too many to visit", n);
+	put_range(t, &h, from, to);
+	memcpy(t->c->data + h.len, addresses, n * sizeof *addresses);
+	t->has_no_memory = false;
+	rc = call_for(t, &h, &tell, INT32_MAX, err);
+	return rc == 0 && t->has_no_memory ? out_of_memory(err) : rc;
+}
+
 int hark_visits(struct hark_timeline *t, uint64_t address,
 		const struct hark_position *from,
 		const struct hark_position *to, hark_each_visit *each,
 		void *ctx, struct hark_error *err)
 {
-	const struct remote_each tell = {.visit = each, .ctx = ctx};
-	struct channel_head h = {.op = CHANNEL_VISITS, .args = {address}};
-
-	put_range(t, &h, from, to);
-	return call_for(t, &h, &tell, INT32_MAX, err);
+	return hark_visits_of(t, &address, 1, 0, from, to, each, ctx, err);
 }
 
 int hark_races(struct hark_timeline *t, hark_each_race *each, void *ctx,

@@ -2,6 +2,7 @@
  *replays, and what is known of it here.
  *
  *	remote.c	the process, one call, what it asks meanwhile
+ *	remote_visits.c	visits, many in a message
  *	remote_calls.c	hark/recording.h, function by function
  *
  * Private to these. */
@@ -10,6 +11,7 @@
 
 #include "travel/serve.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Conditions of stops. Numbers are from 1. */
@@ -40,6 +42,15 @@ struct remote_window {
 	struct serve_place *places; /* owned */
 };
 
+/* A visit that a callback is looking at, and what its message said of it. The
+ * process is somewhere else until it is asked for more. */
+struct remote_visit {
+	uint32_t number; /* in its message, from 1 */
+	bool is_there;	 /* the process is; then it is asked for everything */
+	const struct hark_registers *regs; /* borrowed; NULL: not known */
+	struct serve_visit about;
+};
+
 struct hark_timeline {
 	struct hark_recording *rec; /* borrowed */
 	struct channel *c;	    /* owned mapping */
@@ -61,6 +72,8 @@ struct hark_timeline {
 	unsigned n_conditions, room_conditions;
 	uint64_t last_condition;
 	const struct remote_each *each; /* borrowed: of the call under way */
+	struct remote_visit *visit;	/* borrowed: looked at; NULL: none */
+	bool has_no_memory;		/* for the visits of a message */
 	struct hark_mapping *maps;	/* owned: shown last */
 	char *paths;			/* owned: of those */
 };
@@ -74,6 +87,16 @@ void remote_stop(struct hark_timeline *t);
  * before it is looked at (C2). */
 int64_t remote_call(struct hark_timeline *t, struct channel_head *h,
 		    const struct remote_each *each, struct hark_error *err);
+/* Has the program look at n visits. 1: *rc is its answer; 0: the message makes
+ * no sense. */
+int remote_answer_visits(struct hark_timeline *t, uint64_t n, uint64_t len,
+			 int64_t *rc);
+/* What the message of the visit that is looked at said. false: not that. */
+bool remote_visit_registers(const struct hark_timeline *t, uint32_t thread,
+			    struct hark_registers *out);
+bool remote_visit_read(const struct hark_timeline *t, uint64_t address,
+		       size_t len, uint8_t *out, uint8_t *known);
+
 /* It does not say what it must: it is ended, and said to be. Always -1. */
 int remote_condemn(struct hark_timeline *t, struct hark_error *err);
 /* len bytes of data, if it has exactly so many. */

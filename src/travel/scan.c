@@ -398,16 +398,16 @@ static int set_out_again(struct scan *s, const struct scan_place *at,
 }
 
 int travel_scan_on(struct timeline *t, struct lane *l, const struct stretch *of,
-		   struct scan_place *at, const struct stop *stop,
-		   const struct scan_calls *calls, void *ctx,
+		   struct scan_place *at, const struct stop *stops,
+		   unsigned n_stops, const struct scan_calls *calls, void *ctx,
 		   struct hark_err *err)
 {
 	struct stretch range = *of;
 	struct scan s = {.t = t,
 			 .l = l,
 			 .w = travel_scout(t, l, err),
-			 .stops = stop,
-			 .n_stops = 1,
+			 .stops = stops,
+			 .n_stops = n_stops,
 			 .each = calls->each,
 			 .done = calls->done,
 			 .ctx = ctx};
@@ -634,7 +634,7 @@ static int may_meet(struct index *x, unsigned segment, const struct stop *stop)
 }
 
 /* One of them? */
-static int may_have(struct index *x, unsigned segment, const struct lane *l,
+int travel_may_have(struct index *x, unsigned segment, const struct lane *l,
 		    const struct stop *stops, unsigned n_stops)
 {
 	for (unsigned i = 0; x != NULL && i < n_stops; i++)
@@ -643,12 +643,6 @@ static int may_have(struct index *x, unsigned segment, const struct lane *l,
 		    may_meet(x, segment, &stops[i]))
 			return 1;
 	return x == NULL;
-}
-
-int travel_may_have(struct index *x, unsigned segment, const struct lane *l,
-		    const struct stop *stop)
-{
-	return may_have(x, segment, l, stop, 1);
 }
 
 /* Is a part of the stretch in the segment? */
@@ -684,7 +678,7 @@ int travel_scan_last(struct timeline *t, struct lane *l,
 		if (err->code != HARK_OK)
 			return -1;
 		if (!is_in(t, l, range, s) ||
-		    !may_have(x, s, l, stops, n_stops))
+		    !travel_may_have(x, s, l, stops, n_stops))
 			continue;
 		part.in = s + 1;
 		clip(t, l, &part);
@@ -735,7 +729,7 @@ int travel_scan(struct timeline *t, struct lane *l, const struct stretch *range,
 		if (err->code != HARK_OK)
 			return -1;
 		if (!is_in(t, l, range, s) ||
-		    !may_have(x, s, l, stops, n_stops))
+		    !travel_may_have(x, s, l, stops, n_stops))
 			continue;
 		n_looked++;
 		rc = scan_segment(t, l, &part, stops, n_stops, tell_once, &once,

@@ -13,6 +13,7 @@
 #include "travel/serve.h"
 
 #include "record/sandbox.h"
+#include "x86/decode.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ static struct server {
 	struct timeline *t;	    /* owned; NULL: not opened yet */
 	pid_t program;
 	uint32_t told_window; /* whose places the program knows */
+	struct visits
+	    *visits; /* borrowed: those that it looks at; NULL: none */
 } server;
 
 /* -- Messages -- */
@@ -97,6 +100,61 @@ static int tell_batch(struct batch *b)
 	return (int)ask_program(CHANNEL_EACH_ACCESS, n, 0);
 }
 
+/* Visits that the program has not been told of yet. */
+struct visits {
+	struct visits *outer; /* of a list in whose callback this one is made */
+	struct hark_position at[SERVE_VISITS];
+	unsigned n, most;
+	size_t len;
+	uint8_t data[SERVE_VISIT_BYTES] __attribute__((aligned(8)));
+};
+enum {
+	VISIT_LEN_MOST =
+	    sizeof(struct serve_visit) + sizeof(struct hark_registers) + 8
+};
+
+/* Registers and the top of the stack are sent along, because a program that
+ * asked for them would wait longer for the answers than for the visit. */
+static void put_visit(struct visits *v, struct timeline *t,
+		      const struct hark_position *at)
+{
+	struct hark_registers *regs =
+	    (void *)(v->data + v->len + sizeof(struct serve_visit));
+	struct serve_visit *to = (void *)(v->data + v->len);
+	uint8_t known[SERVE_STACK];
+
+	*to = (struct serve_visit){.at = *at};
+	if (timeline_registers(t, at->thread, regs, NULL) == 0) {
+		to->regs_len =
+		    (uint32_t)offsetof(struct hark_registers, xsave) +
+		    regs->xsave_len;
+		timeline_read(t, regs->gpr[X86_RSP], SERVE_STACK, to->stack,
+			      known, NULL);
+		for (unsigned i = 0; i < SERVE_STACK; i++)
+			to->stack_known |= (uint64_t)(known[i] != 0) << i;
+	}
+	v->at[v->n++] = *at;
+	v->len += serve_visit_size(to);
+}
+
+static int tell_visits(struct visits *v)
+{
+	unsigned n = v->n;
+	int rc;
+
+	if (n == 0)
+		return 0;
+	memcpy(server.c->data, v->data, v->len);
+	v->outer = server.visits;
+	server.visits = v;
+	rc = (int)ask_program(CHANNEL_EACH_VISIT, n, v->len);
+	server.visits = v->outer;
+	v->n = 0;
+	v->len = 0;
+	v->most = v->most < SERVE_VISITS ? 4 * v->most : SERVE_VISITS;
+	return rc;
+}
+
 /* -- What it asks -- */
 
 static int ask_progress(void *ctx, uint64_t done, uint64_t total)
@@ -122,12 +180,19 @@ static int each_access(void *ctx, const struct hark_access *a)
 	return b->n == SERVE_ACCESSES ? tell_batch(b) : 0;
 }
 
+/* At most so many visits in a message: few at first, so that the program has
+ * those at once. */
 static int each_visit(void *ctx, struct timeline *t,
 		      const struct hark_position *at)
 {
-	(void)ctx;
-	(void)t;
-	return tell_program(CHANNEL_EACH_VISIT, at, sizeof *at);
+	struct visits *v = ctx;
+
+	if (at == NULL)
+		return tell_visits(v);
+	put_visit(v, t, at);
+	return v->n >= v->most || v->len > SERVE_VISIT_BYTES - VISIT_LEN_MOST
+		   ? tell_visits(v)
+		   : 0;
 }
 
 static int each_race(void *ctx, const struct hark_race *r)
@@ -450,14 +515,31 @@ static void do_accesses(struct channel_head *h, struct hark_error *err)
 	tell_batch(&batch);
 }
 
+/* args: how many addresses, which follow the range in the data; flags. */
 static void do_visits(struct channel_head *h, struct hark_error *err)
 {
+	struct visits *v = malloc(sizeof *v);
+	uint64_t n = h->args[0] < SERVE_ADDRESSES ? h->args[0] : 0;
+	uint64_t *addresses = calloc(n + 1, sizeof *addresses);
 	struct serve_range r;
 
 	memcpy(&r, server.c->data, sizeof r);
-	h->rc =
-	    timeline_visits(server.t, h->args[0], r.has_from ? &r.from : NULL,
-			    r.has_to ? &r.to : NULL, each_visit, NULL, err);
+	if (v != NULL && addresses != NULL) {
+		memcpy(addresses, server.c->data + sizeof r,
+		       n * sizeof *addresses);
+		v->n = 0;
+		v->len = 0;
+		v->most = 1;
+		h->rc = timeline_visits(
+		    server.t, addresses, (unsigned)n, (unsigned)h->args[1],
+		    r.has_from ? &r.from : NULL, r.has_to ? &r.to : NULL,
+		    each_visit, v, err);
+		tell_visits(v);
+	} else {
+		h->rc = travel_error(err, HARK_ERROR_MEMORY, "out of memory");
+	}
+	free(addresses);
+	free(v);
 }
 
 static void do_races(struct channel_head *h, struct hark_error *err)
@@ -517,6 +599,16 @@ static int go_along(int64_t steps, struct hark_error *err)
 			     err);
 }
 
+/* To one of the visits that the program is looking at. */
+static int go_to_visit(uint32_t number, struct hark_error *err)
+{
+	const struct visits *v = server.visits;
+
+	if (number == 0 || v == NULL || number > v->n)
+		return 0;
+	return timeline_seek(server.t, &v->at[number - 1], err);
+}
+
 static void serve_call(struct channel_head *h)
 {
 	struct hark_error err = {0};
@@ -532,7 +624,7 @@ static void serve_call(struct channel_head *h)
 					 : NULL,
 				     NULL);
 	h->len = h->op == CHANNEL_PARSE ? h->len : 0;
-	if (go_along(h->steps, &err) == 0)
+	if (go_to_visit(h->visit, &err) == 0 && go_along(h->steps, &err) == 0)
 		ops[h->op](h, &err);
 	else
 		h->rc = -1;

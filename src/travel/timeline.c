@@ -268,6 +268,7 @@ int timeline_open(struct hark_recording *r, uint32_t process,
 		timeline_close(t);
 		return travel_failed(&why, err);
 	}
+	travel_find_components(t);
 	share_memory(t);
 	*out = t;
 	return 0;

@@ -119,7 +119,14 @@ struct route {
 /* Of the shadow's index, of 4 KiB. */
 enum { TRAVEL_PAGES = 1 << 20 };
 
+/* Where the xsave instruction puts a component; size 0: nowhere. */
+struct xsave_place {
+	uint32_t offset, size;
+};
+enum { XSAVE_FIRST = 2, XSAVE_COMPONENTS = 63 };
+
 struct timeline {
+	struct xsave_place xsave[XSAVE_COMPONENTS];
 	struct hark_recording *rec; /* borrowed */
 	uint32_t process;
 	struct lane *lanes; /* owned */
@@ -159,6 +166,9 @@ struct timeline {
 };
 
 /* -- api.c -- */
+
+/* Once, for timeline_registers. */
+void travel_find_components(struct timeline *t);
 
 /* The turn in which a thread is at a position, nearly: the one that begins
  * there counts only if it is its first. */
@@ -400,11 +410,13 @@ struct scan_calls {
  * was there already. */
 int travel_scan_on(struct timeline *t, struct lane *l,
 		   const struct stretch *range, struct scan_place *at,
-		   const struct stop *stop, const struct scan_calls *calls,
-		   void *ctx, struct hark_err *err);
-/* May the segment have what the stop looks for, by the index (NULL: none)? */
+		   const struct stop *stops, unsigned n_stops,
+		   const struct scan_calls *calls, void *ctx,
+		   struct hark_err *err);
+/* May the segment have what one of the stops looks for, by the index (NULL:
+ * none)? */
 int travel_may_have(struct index *x, unsigned segment, const struct lane *l,
-		    const struct stop *stop);
+		    const struct stop *stops, unsigned n_stops);
 /* The lane's walker comes to where one is told of the hit (out); the hit's own
  * place may be the one before. */
 int travel_come_to(struct timeline *t, struct lane *l, const struct hit *hit,

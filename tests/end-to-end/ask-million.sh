@@ -3,7 +3,7 @@
 # hark ask writes: a million of them, held against what the program says itself.
 . "$(dirname "$0")/lib.sh"
 
-plan 7
+plan 8
 
 # Key frames come in the middle: what was there before is known behind them, too.
 hark record -q --key-every=77777 -o million.hark -- "$GUESTS/back_million" >truth
@@ -30,3 +30,6 @@ ok "the first three are the first three of all" cmp few <(head -n 3 list)
 from=$(sed -n '500001s/ .*//p' list)
 HARK_MAX_TIME=1 hark ask million.hark writes million.value --from "$from" --limit 3 >few
 ok "... and the same from a moment in the middle on" cmp few <(sed -n 500001,500003p list)
+HARK_MAX_TIME=1 hark ask million.hark calls printf --limit 3 >few
+like "... and three of a million calls" "$(cat few)" \
+	'^1:[0-9+]* +printf\([^)]*\) = (0x)?[0-9a-f]+  \(from .*(\n1:.*){2}$'

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 40
+plan 42
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -32,6 +32,8 @@ for every in 1000000 20; do
 	ok "... and from one stop to the next, and back" diff told seen
 	is "... conditions are asked in the order of all, and once" \
 		"$(./travel asked shared.hark "$stop" 0)" "asked 120 times"
+	is "... what is sent with a visit is what is there" \
+		"$(./travel sent shared.hark "$stop" 0)" "120 and 120 visits agree"
 done
 
 for guest in back_writes turns thread_atomics sig_storm insn_avx512; do

@@ -5,6 +5,8 @@
  *	travel_ask walk FILE SEED ROUNDS	there and back again, compared
  *	travel_ask frames FILE SEED ROUNDS	with and without more frames
  *	travel_ask asked FILE STOP 0		conditions, in the order of all
+ *	travel_ask sent FILE STOP 0		visits: what comes with them is
+ *						what is there
  *	travel_ask last FILE ADDRESS LEN	the last write before the end
  *	travel_ask values FILE ADDRESS STOP	what 8 bytes are whenever STOP
  *is executed travel_ask runs FILE ADDRESS STOP	the same, by running from one to
@@ -185,6 +187,85 @@ static int asked(struct hark_timeline *t, uint64_t stop)
 	return 0;
 }
 
+/* -- Visits -- */
+
+struct sight {
+	struct hark_registers regs;
+	uint8_t stack[8], known[8];
+};
+
+static void look_at_visit(struct hark_timeline *t, struct sight *out)
+{
+	memset(out, 0, sizeof *out);
+	if (hark_registers(t, hark_selected(t), &out->regs, &err) < 0)
+		fail("registers");
+	hark_read(t, out->regs.gpr[4], 8, out->stack, out->known, &err);
+}
+
+static int count_visit(void *ctx, struct hark_timeline *t,
+		       const struct hark_position *at)
+{
+	struct sight sight;
+
+	(void)at;
+	look_at_visit(t, &sight);
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+static int is_at(struct hark_timeline *t, const struct hark_position *at)
+{
+	struct hark_position here = hark_where(t);
+
+	return memcmp(&here, at, sizeof here) == 0;
+}
+
+struct sent {
+	uint64_t stop;
+	unsigned n, n_inner;
+};
+
+/* As it came with the message; as it is there; after a step and back; and from
+ * within another list. */
+static int compare_visit(void *ctx, struct hark_timeline *t,
+			 const struct hark_position *at)
+{
+	static struct sight sent, there;
+	struct sent *s = ctx;
+	struct hark_stopped stopped;
+	uint8_t byte, known;
+
+	look_at_visit(t, &sent);
+	hark_read(t, sent.regs.gpr[4] + 4096, 1, &byte, &known, &err);
+	look_at_visit(t, &there);
+	if (!is_at(t, at) || memcmp(&sent, &there, sizeof sent) != 0)
+		fail("what came with the visit is not what is there");
+	if (hark_step(t, HARK_FORWARD, 3, &stopped, &err) < 0 || is_at(t, at) ||
+	    hark_seek(t, at, &err) < 0)
+		fail("step and back");
+	look_at_visit(t, &there);
+	if (memcmp(&sent, &there, sizeof sent) != 0)
+		fail("it is not the same after a step and back");
+	if (s->n++ == 1 && (hark_visits(t, s->stop, NULL, NULL, count_visit,
+					&s->n_inner, &err) < 0 ||
+			    !is_at(t, at)))
+		fail("a list within a list");
+	return 0;
+}
+
+static int sent(struct hark_timeline *t, uint64_t stop)
+{
+	struct sent s = {.stop = stop};
+	struct hark_position before = hark_where(t);
+
+	if (hark_visits(t, stop, NULL, NULL, compare_visit, &s, &err) < 0)
+		fail("visits");
+	if (!is_at(t, &before))
+		fail("the timeline has moved");
+	printf("%u and %u visits agree\n", s.n, s.n_inner);
+	return 0;
+}
+
 /* -- There and back again -- */
 
 struct moment {
@@ -344,6 +425,8 @@ int main(int argc, char **argv)
 		runs(t, a, b);
 	else if (strcmp(argv[1], "asked") == 0)
 		asked(t, a);
+	else if (strcmp(argv[1], "sent") == 0)
+		sent(t, a);
 	else if (strcmp(argv[1], "frames") == 0)
 		frames(t, r, a, b);
 	else
