@@ -28,13 +28,13 @@ int main(void)
 	__cpuid_count(7, 0, a, b7, c7, d7);
 	__cpuid(0x80000001, a, b1, c8, d8);
 	fault_catch(SIGILL);
-#define TRY(has, name, bytes)                                             \
-	do {                                                              \
-		if (has)                                                  \
-			break;                                            \
-		FAULT(".byte " bytes, "a"(cell + 64), "c"(0), "d"(0),     \
-		      "D"(cell));                                         \
-		absent(has, name);                                        \
+#define TRY(has, name, bytes)                                         \
+	do {                                                          \
+		if (has)                                              \
+			break;                                        \
+		FAULT(".byte " bytes, "a"(cell + 64), "c"(0), "d"(0), \
+		      "D"(cell));                                     \
+		absent(has, name);                                    \
 	} while (0)
 	TRY(b7 >> 11 & 1, "xbegin", "0xc7, 0xf8, 0, 0, 0, 0");
 	TRY(b7 >> 11 & 1, "xtest", "0x0f, 0x01, 0xd6");
