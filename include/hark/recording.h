@@ -291,10 +291,12 @@ struct hark_access {
 	uint64_t address; /* of the whole access */
 	uint32_t size;
 	uint32_t is_write;
-	uint32_t known;	       /* how much of before and after is */
+	uint32_t known; /* how much of before is */
+	uint32_t pad;
 	uint64_t before_known; /* a bit for each byte of it */
+	uint64_t after_known;  /* mostly all of them */
 	uint8_t before[64];    /* what was there, as far as it is known */
-	uint8_t after[64];
+	uint8_t after[64];     /* what the instruction left there; likewise */
 };
 /* The last write to any of these bytes before now. What was written before
  * something else was mapped there does not count. A forked process may have

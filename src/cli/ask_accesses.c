@@ -126,12 +126,13 @@ static void show_side(struct ask *a, const struct value *v, uint64_t addr,
 static void find_part(struct ask *a, const struct value *v, uint64_t addr,
 		      const struct hark_access *x, struct part *p)
 {
-	uint8_t all[SHOWN], before[SHOWN];
+	uint8_t after[SHOWN], before[SHOWN];
 	uint64_t end = addr + v->len, high = x->address + x->size;
 
-	memset(all, 1, sizeof all);
-	for (unsigned i = 0; i < SHOWN; i++)
+	for (unsigned i = 0; i < SHOWN; i++) {
 		before[i] = x->before_known >> i & 1;
+		after[i] = x->after_known >> i & 1;
+	}
 	*p = (struct part){.low = addr > x->address ? addr : x->address,
 			   .high = end < high ? end : high};
 	prose_init(&p->path, TEXT_MAX);
@@ -142,7 +143,7 @@ static void find_part(struct ask *a, const struct value *v, uint64_t addr,
 	if (v->is_typed && v->repeated == 0 && v->bit_size == 0)
 		show_path(v->type, p->low - addr, p->high - p->low, &p->path);
 	show_side(a, v, addr, x, p, x->before, before, &p->before);
-	show_side(a, v, addr, x, p, x->after, all, &p->after);
+	show_side(a, v, addr, x, p, x->after, after, &p->after);
 }
 
 /* -- Accesses -- */

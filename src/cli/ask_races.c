@@ -20,16 +20,17 @@ struct list {
 
 /* What the bytes hold, as numbers are shown whose type is not known. */
 static void show_bytes_of(const struct hark_access *x, const uint8_t *bytes,
-			  struct prose *out)
+			  uint64_t which, struct prose *out)
 {
 	uint32_t n = x->size < SHOWN ? x->size : SHOWN;
 	uint8_t known[SHOWN];
 
-	if (bytes == x->before && x->known < x->size && x->known < 64) {
+	for (uint32_t i = 0; i < SHOWN; i++)
+		known[i] = which >> i & 1;
+	if (memchr(known, 0, n) != NULL) {
 		prose_put(out, "??");
 		return;
 	}
-	memset(known, 1, sizeof known);
 	show_raw(bytes, known, n, out);
 	if (x->size > SHOWN)
 		prose_put(out, " ...");
@@ -41,8 +42,8 @@ static void value_text(const struct hark_access *x, char *out, size_t size)
 
 	prose_init(&before, TEXT_LEN);
 	prose_init(&after, TEXT_LEN);
-	show_bytes_of(x, x->before, &before);
-	show_bytes_of(x, x->after, &after);
+	show_bytes_of(x, x->before, x->before_known, &before);
+	show_bytes_of(x, x->after, x->after_known, &after);
 	if (x->is_write)
 		snprintf(out, size, "%s -> %s", prose_of(&before),
 			 prose_of(&after));
@@ -100,8 +101,8 @@ static void access_json(struct json *j, struct ask *a, const char *key,
 	json_bool(j, "write", x->is_write != 0);
 	prose_init(&before, TEXT_LEN);
 	prose_init(&after, TEXT_LEN);
-	show_bytes_of(x, x->before, &before);
-	show_bytes_of(x, x->after, &after);
+	show_bytes_of(x, x->before, x->before_known, &before);
+	show_bytes_of(x, x->after, x->after_known, &after);
 	if (x->is_write) {
 		json_text(j, "before", prose_of(&before));
 		json_text(j, "after", prose_of(&after));

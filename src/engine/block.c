@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 #include "engine/observe.h"
 #include "engine/ways.h"
+#include "x86/rewrite.h"
 
 /* By flow: what becomes of an instruction that transfers control. */
 static const uint8_t by_flow[X86_FLOW_MAX] = {
@@ -82,6 +83,17 @@ static unsigned fetch(struct guest_block *g, unsigned at,
 	return g->have - at;
 }
 
+/* Was it left to the CPU in recordings of version 2? */
+static int was_left(const uint8_t *code, const struct x86_insn *x, enum way way)
+{
+	int is_moved = x->is_mem && (way == WAY_PUSH_M ||
+				     x->row->mem & (X86_M_READ | X86_M_WRITE));
+
+	return way == WAY_POP_M ||
+	       (is_moved && way != WAY_NONE && way != WAY_BASE &&
+		!x86_could_move32(code, x));
+}
+
 /* If it is recorded. ORDER way */
 static enum treat treat_recorded(const struct guest_block *g,
 				 const struct guest_insn *i, unsigned flags)
@@ -91,6 +103,10 @@ static enum treat treat_recorded(const struct guest_block *g,
 		return TREAT_STATE; /* a system call of another kind */
 	if (i->treat != TREAT_COPY)
 		return i->treat;
+	if (flags & BLOCK_OF_VERSION_2 &&
+	    was_left(g->bytes + i->off, &i->x,
+		     way_of(g->bytes + i->off, &i->x)))
+		return TREAT_STATE;
 	switch (way_of(g->bytes + i->off, &i->x)) {
 	case WAY_STRING:
 		return TREAT_STRING;
@@ -98,8 +114,6 @@ static enum treat treat_recorded(const struct guest_block *g,
 		return TREAT_RESULT;
 	case WAY_STATE:
 		return TREAT_STATE;
-	case WAY_POP_M:
-		return flags & BLOCK_ENDS_AT_POP_M ? TREAT_STATE : TREAT_COPY;
 	default:
 		return TREAT_COPY;
 	}

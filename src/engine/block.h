@@ -55,11 +55,12 @@ struct guest_block {
 
 enum { /* flags */
        BLOCK_ENDS_AT_STORES = 1,
-       BLOCK_STACK_APART = 4,	 /* stores through rsp do not count */
-       BLOCK_STEPS_POPF = 2,	 /* no way out in the middle */
-       BLOCK_RECORDED = 8,	 /* some instructions end it: ways.h */
-       BLOCK_ENDS_AT_POP_M = 16, /* so does WAY_POP_M, as in version 2 of
-				  * wire/record.h */
+       BLOCK_STACK_APART = 4,	/* stores through rsp do not count */
+       BLOCK_STEPS_POPF = 2,	/* no way out in the middle */
+       BLOCK_RECORDED = 8,	/* some instructions end it: ways.h */
+       BLOCK_OF_VERSION_2 = 16, /* more of them do: those that were left
+				 * to the CPU up to version 2 of records
+				 * (wire/record.h) */
 };
 
 /* Copies up to len bytes of code at pc; how many there are. */

@@ -278,7 +278,7 @@ struct replay *replay_new(replay_fetch *fetch_code, void *ctx, unsigned version)
 		replay_free(r);
 		return NULL;
 	}
-	r->e->block_flags = version < 3 ? BLOCK_ENDS_AT_POP_M : 0;
+	r->e->block_flags = version < 3 ? BLOCK_OF_VERSION_2 : 0;
 	return r;
 }
 

@@ -260,14 +260,36 @@ static void put_frame(struct vcpu *v)
 	load_memory(v, v->pc, v->gpr[4], RETURN + CONTEXT + INFO);
 }
 
+/* -- Instructions that were looked at -------------------------------------- */
+
+struct looked_at {
+	uint8_t code[X86_MAX_LEN];
+	struct x86_insn x;
+};
+
+/* Its length; 0: there is none. */
+static unsigned decode_at(const struct vcpu *v, struct looked_at *out)
+{
+	unsigned have = sizeof out->code;
+
+	have -= (unsigned)guest_copy(out->code, (const void *)v->pc, have);
+	if (x86_decode(out->code, have, &out->x) != X86_OK)
+		return 0;
+	return out->x.len;
+}
+
 void tape_note(struct vcpu *v, unsigned why, uint64_t pc, const void *info)
 {
 	struct tape *t = v->tape;
+	struct looked_at insn;
 
 	if (!(t->pending & IS_PENDING)) {
 		t->pending_count = vcpu_count(v);
 		t->pending_pc = pc;
+		t->n_left = 0;
 	}
+	if (why & WIRE_STATE_STEP && decode_at(v, &insn) != 0)
+		t->n_left = left_find(v, insn.code, &insn.x, v->pc, 0, t->left);
 	t->pending |= IS_PENDING | why;
 	if (info)
 		memcpy(t->info, info, sizeof t->info);
@@ -322,6 +344,8 @@ void tape_ready(struct vcpu *v)
 		t->pending = 0;
 		put_state(v, t->pending_count, t->pending_pc,
 			  why | WIRE_STATE_XSTATE);
+		left_log(v, t->left, (unsigned)t->n_left);
+		t->n_left = 0;
 		if (why & WIRE_STATE_SIGNAL)
 			put_frame(v);
 	}
@@ -332,25 +356,14 @@ void tape_ready(struct vcpu *v)
 	vcpu_set_budget(v, until_look(v));
 }
 
-/* -- Instructions that were looked at -------------------------------------- */
-
-static unsigned decode_at(const struct vcpu *v, struct x86_insn *x)
-{
-	uint8_t code[X86_MAX_LEN];
-	unsigned have = sizeof code;
-
-	have -= (unsigned)guest_copy(code, (const void *)v->pc, have);
-	if (x86_decode(code, have, x) != X86_OK)
-		return 0;
-	return x->len;
-}
-
 void tape_result(struct vcpu *v)
 {
 	struct tape *t = v->tape;
-	struct x86_insn x;
-	unsigned len = decode_at(v, &x);
-	uint16_t set = len != 0 ? x.gpr_write : 0;
+	struct left_store left[LEFT_MAX];
+	struct looked_at insn;
+	uint64_t pc = v->pc;
+	unsigned len = decode_at(v, &insn);
+	uint16_t set = len != 0 ? insn.x.gpr_write : 0;
 	uint8_t *at;
 
 	if (len == 0)
@@ -367,6 +380,8 @@ void tape_result(struct vcpu *v)
 		put_end(&t->pen, at);
 	}
 	v->pc += len;
+	left_log(v, left,
+		 left_find(v, insn.code, &insn.x, pc, set, left)); /* xsave */
 }
 
 /* int 0x80 may have been a fork. */
@@ -378,23 +393,26 @@ static int is_other_process(const struct vcpu *v)
 
 void tape_state(struct vcpu *v)
 {
-	struct x86_insn x;
+	struct left_store left[LEFT_MAX];
+	struct looked_at insn;
+	const struct x86_insn *x = &insn.x;
 	uint64_t pc = v->pc;
-	unsigned len = decode_at(v, &x), why = WIRE_STATE_STEP;
+	unsigned len = decode_at(v, &insn), why = WIRE_STATE_STEP;
 
 	if (len == 0)
 		engine_die("an instruction is gone");
-	if (x.row->attr & (X86_A_VEC | X86_A_X87 | X86_A_XSTATE) ||
-	    x.row->flow != X86_NEXT)
+	if (x->row->attr & (X86_A_VEC | X86_A_X87 | X86_A_XSTATE) ||
+	    x->row->flow != X86_NEXT)
 		why |= WIRE_STATE_XSTATE;
 	v->pc += len;
-	if (x.row->flow == X86_INT && is_other_process(v)) {
+	if (x->row->flow == X86_INT && is_other_process(v)) {
 		tape_forked(v);
 		return;
 	}
-	if (x86_is_locked(&x))
+	if (x86_is_locked(x))
 		order_drawn(v, pc);
 	put_state(v, vcpu_count(v), pc, why);
+	left_log(v, left, left_find(v, insn.code, x, pc, x->gpr_write, left));
 }
 
 /* What the kernel has read for the program is told at once: most of it will

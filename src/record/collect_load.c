@@ -96,12 +96,13 @@ static void put_value(struct vcpu *v, uint64_t pc, uint32_t index,
 	put_end(&v->tape->pen, at + len);
 }
 
-void load_memory(struct vcpu *v, uint64_t pc, uint64_t address, uint64_t left)
+void load_at_index(struct vcpu *v, uint64_t pc, uint64_t address,
+		   uint64_t offset, uint64_t left)
 {
 	enum { PIECE = 16384 };
 
 	while (left > 0) {
-		uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+		uint32_t index = (uint32_t)(offset + WIRE_SHADOW_SKEW);
 		uint64_t room = WIRE_SHADOW_SIZE - index;
 		uint32_t len = left < PIECE ? (uint32_t)left : PIECE;
 		uint8_t *shadow = (uint8_t *)(vcpu_gs(v) + index);
@@ -112,8 +113,14 @@ void load_memory(struct vcpu *v, uint64_t pc, uint64_t address, uint64_t left)
 			return;
 		put_raw(v, pc, index, shadow, len, 0);
 		address += len;
+		offset += len;
 		left -= len;
 	}
+}
+
+void load_memory(struct vcpu *v, uint64_t pc, uint64_t address, uint64_t len)
+{
+	load_at_index(v, pc, address, address, len);
 }
 
 /* -- Filling the shadow --------------------------------------------------- */

@@ -26,6 +26,12 @@ struct pen {
 	struct wire_chunk *chunk; /* that is open; NULL: not known */
 };
 
+/* Memory that an instruction has stored to which the CPU executed alone. */
+struct left_store {
+	uint64_t address, offset, len;
+};
+enum { LEFT_MAX = 2 };
+
 /* One thread's, in its slot. */
 struct tape {
 	struct pen pen;
@@ -35,6 +41,8 @@ struct tape {
 	uint32_t parent;
 	uint32_t pending; /* WIRE_STATE_*, and IS_PENDING */
 	uint64_t pending_count, pending_pc;
+	uint64_t n_left; /* of `left`: logged after what is pending */
+	struct left_store left[LEFT_MAX];
 	uint64_t last_tsc;
 	uint64_t key_count;  /* when the last KEY was written */
 	uint64_t key_cpu_ns; /* likewise, in CPU time */
@@ -166,7 +174,23 @@ uint64_t put_clock_ns(int clock);
 /* -- collect_load.c -- */
 
 /* Memory as it is now, told at pc; what the shadow has of it, too. */
-void load_memory(struct vcpu *v, uint64_t pc, uint64_t address, uint64_t left);
+void load_memory(struct vcpu *v, uint64_t pc, uint64_t address, uint64_t len);
+/* The same, at the place of `offset` in the shadow: of what is reached through
+ * fs, the distance from its base. */
+void load_at_index(struct vcpu *v, uint64_t pc, uint64_t address,
+		   uint64_t offset, uint64_t len);
+
+/* -- collect_left.c -- */
+
+struct x86_insn;
+
+/* What the instruction at pc may have stored. `changed`: general registers that
+ * are not what they were before it. */
+unsigned left_find(const struct vcpu *v, const uint8_t *code,
+		   const struct x86_insn *x, uint64_t pc, uint16_t changed,
+		   struct left_store out[LEFT_MAX]);
+/* Logs it, at .pc. */
+void left_log(struct vcpu *v, const struct left_store *all, unsigned n);
 
 /* What a thread has in common with others, as it last saw it. */
 struct common {

@@ -48,8 +48,10 @@ static void look_afterwards(struct walker *w, uint64_t index, uint32_t size,
 			    int did_look, struct hark_access *out)
 {
 	for (uint32_t i = 0; i < size; i++)
-		if (walker_byte(w, index + i, &out->after[i]) && did_look)
-			out->before_known |= 1ull << i;
+		if (walker_byte(w, index + i, &out->after[i]))
+			out->after_known |= 1ull << i;
+	if (did_look)
+		out->before_known |= out->after_known;
 	out->known = (uint32_t)__builtin_popcountll(out->before_known);
 }
 
@@ -98,7 +100,8 @@ int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
 	walker_settle(w);
 	next.n = touches_of(w, next.touches);
 	index = index_of(&next, hit->address);
-	does_look = !hit->is_write || does_read(&next, hit->address, size);
+	does_look = !walker_is_left(w) &&
+		    (!hit->is_write || does_read(&next, hit->address, size));
 	if (does_look)
 		look_at_own(w, index, size, out);
 	if (walker_step(w, err) < 0)

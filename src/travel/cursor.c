@@ -223,6 +223,7 @@ static int find_each(void *ctx, struct walker *w, const struct hit *hit)
 	f->hit.turn = travel_turn_of(c->t, c->l, w); /* settles the walker */
 	if (hit->stop->kind != HARK_STOP_WATCH)
 		return find_visit(c, w, hit->stop);
+	f->is_left = walker_is_left(w);
 	f->reads_all = does_read(w, hit);
 	f->own_known = own_bytes(w, f, f->own);
 	c->is_pending = true;

@@ -20,6 +20,7 @@ struct found {
 	bool has_place;
 	/* Of an access: */
 	bool reads_all; /* all bytes that it touches, itself */
+	bool is_left;	/* to the CPU: what it found is not in the log */
 	/* Bits of bytes that the thread itself knew, before and after. */
 	uint64_t own_known, after_known;
 	uint8_t own[FOUND_BYTES], after[FOUND_BYTES];

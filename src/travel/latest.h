@@ -34,6 +34,7 @@ struct last_touch {
 	uint64_t count, pc;
 	bool is_logged;	  /* the log said what memory held */
 	bool is_selected; /* the touch is of the selected thread */
+	bool is_partial;  /* it is of some of the bytes only */
 	/* Its span, by the time stamp counter. to is UINT64_MAX as long as it
 	 * is not known. */
 	uint64_t from, to;

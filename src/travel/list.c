@@ -354,10 +354,12 @@ static int find_before(struct access_list *a, const struct cursor *c,
 		      f->hit.address + f->hit.size <= a->written_end &&
 		      f->own_known == all;
 
-	if (f->reads_all || is_own) {
+	bool was_loaded = f->reads_all && !f->is_left;
+
+	if (was_loaded || is_own) {
 		memcpy(out->before, f->own, sizeof out->before);
 		out->before_known =
-		    f->own_known | (f->reads_all ? f->after_known : 0);
+		    f->own_known | (was_loaded ? f->after_known : 0);
 		return 0;
 	}
 	if (a->values != NULL && find_by_values(a, c, f, out))
@@ -378,9 +380,12 @@ static int note_store(struct access_list *a, const struct cursor *c,
 	if (a->values == NULL)
 		return 0;
 	/* What is not shown is not known here either. */
-	if (f->hit.size > FOUND_BYTES)
+	if (f->hit.size > FOUND_BYTES ||
+	    f->after_known != all_bytes(shown_size(f)))
 		last_values_forget(a->values, f->hit.address,
 				   f->hit.address + f->hit.size);
+	if (f->after_known != all_bytes(shown_size(f)))
+		return 0;
 	return last_values_note(a->values, lane_number(a->t, c->l),
 				f->hit.address, f->after, shown_size(f),
 				&touch) < 0
@@ -408,6 +413,7 @@ static int tell_access(struct access_list *a, struct cursor *c,
 	out.at = (struct hark_position){a->t->process, c->l->about.number,
 					f->place.count, f->place.step};
 	memcpy(out.after, f->after, sizeof out.after);
+	out.after_known = f->after_known;
 	if (find_before(a, c, f, &out, err) < 0 || note_store(a, c, f, err) < 0)
 		return -1;
 	out.known = (uint32_t)__builtin_popcountll(out.before_known);

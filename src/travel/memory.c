@@ -143,9 +143,7 @@ static const struct hark_mapping *mapping_at(const struct timeline *t,
  * is, without random addresses, the stack. */
 static int is_near_fs(uint64_t address)
 {
-	enum { REACH = 4096 };
-
-	return (uint32_t)address + REACH < 2u * REACH;
+	return (uint32_t)address + WALKER_FS_INDEX < 2u * WALKER_FS_INDEX;
 }
 
 /* Is there another place in the mapping, 4 GiB away? */

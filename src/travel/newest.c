@@ -14,12 +14,19 @@
 
 enum { WORD = 8 };
 
+/* A word, or a byte. */
+struct bytes_of {
+	uint64_t address;
+	uint32_t len;
+};
+
 /* The last one of the first n records of a segment that speaks of the index.
  * What was found in memory has the time that was told right before; what was
  * kept over a key was known before. */
 static struct last_touch fill_touch(struct timeline *t, struct lane *l,
 				    unsigned segment, uint32_t index,
-				    uint64_t n, struct hark_err *err)
+				    uint32_t len, uint64_t n,
+				    struct hark_err *err)
 {
 	uint64_t turns = order_turns_before(t->order, segment), clock = 0;
 	const struct record_event *e;
@@ -31,19 +38,23 @@ static struct last_touch fill_touch(struct timeline *t, struct lane *l,
 	if (events_open(&events, t->rec->r, segment, segment + 1, err) < 0)
 		return found;
 	while (n-- > 0 && events_peek(&events, &e, err) > 0) {
-		int is_fill =
+		const int is_fill =
 		    e->type == WIRE_REC_GRANULE ||
 		    (e->type == WIRE_REC_BYTES && !(e->info & WIRE_BYTES_KEPT));
+		uint32_t skip = index - (uint32_t)e->index;
+		int is_here =
+		    is_fill && (skip < e->len ||
+				(uint32_t)((uint32_t)e->index - index) < len);
 
 		latest_tick(&clock, e);
 		turns += e->type == WIRE_REC_ORDER;
-		if (is_fill &&
-		    (uint32_t)(index - (uint32_t)e->index) < e->len &&
-		    turns > 0 && turns <= l->n_turns) {
+		if (is_here && turns > 0 && turns <= l->n_turns) {
 			found.turn = l->turns[turns - 1];
 			found.count = e->count;
 			found.pc = e->pc;
 			found.is_logged = 1;
+			found.is_partial =
+			    skip >= e->len || e->len - skip < len;
 			found.from = clock;
 			found.to = was_seen ? clock : UINT64_MAX;
 		}
@@ -58,11 +69,13 @@ static struct last_touch fill_touch(struct timeline *t, struct lane *l,
 /* By an instruction, the last time. */
 static struct last_touch touched_last(struct timeline *t, struct lane *l,
 				      const struct walker_place *end,
-				      uint64_t word, unsigned on,
+				      const struct bytes_of *b, unsigned on,
 				      struct hark_err *err)
 {
-	const struct stop what = {
-	    .kind = HARK_STOP_WATCH, .address = word, .len = WORD, .on = on};
+	const struct stop what = {.kind = HARK_STOP_WATCH,
+				  .address = b->address,
+				  .len = b->len,
+				  .on = on};
 	const struct stretch range = {0, 0, end->count, end->step, 0};
 	struct last_touch touch = LAST_TOUCH_NEVER;
 	struct hit hit = {0};
@@ -77,22 +90,27 @@ static struct last_touch touched_last(struct timeline *t, struct lane *l,
 	touch.segment = walker_segment(w);
 	touch.count = hit.count;
 	touch.pc = hit.pc;
+	touch.is_partial = hit.address > b->address ||
+			   hit.address + hit.size < b->address + b->len;
 	return touch;
 }
 
 /* By the log, from segment `last` on and before: of that one it is known. */
 static struct last_touch told_last(struct timeline *t, struct lane *l,
-				   struct last_touch last, uint64_t word,
+				   struct last_touch last,
+				   const struct bytes_of *b,
 				   struct hark_err *err)
 {
-	uint32_t index = (uint32_t)(word + WIRE_SHADOW_SKEW);
+	uint32_t index = (uint32_t)(b->address + WIRE_SHADOW_SKEW);
 	struct index *x = travel_index(t, last.segment - l->first, err);
 	unsigned i = last.segment;
 
 	while (last.turn < 0 && i > l->first) {
 		i--;
-		if (x == NULL || index_may(x, i, INDEX_READ, word, WORD))
-			last = fill_touch(t, l, i, index, UINT64_MAX, err);
+		if (x == NULL ||
+		    index_may(x, i, INDEX_READ, b->address, b->len))
+			last =
+			    fill_touch(t, l, i, index, b->len, UINT64_MAX, err);
 	}
 	return last;
 }
@@ -159,10 +177,10 @@ static struct last_touch now(const struct timeline *t)
 /* -- Who was last -- */
 
 static struct last_touch last_touch(struct timeline *t, struct lane *l,
-				    struct walker *at, uint64_t word,
+				    struct walker *at, const struct bytes_of *b,
 				    struct hark_err *err)
 {
-	uint32_t index = (uint32_t)(word + WIRE_SHADOW_SKEW);
+	uint32_t index = (uint32_t)(b->address + WIRE_SHADOW_SKEW);
 	struct last_touch touched, stored, told = LAST_TOUCH_NEVER;
 	struct walker_place end;
 
@@ -172,18 +190,19 @@ static struct last_touch last_touch(struct timeline *t, struct lane *l,
 	else if (walker_place(at, &end, err) < 0)
 		return LAST_TOUCH_NEVER;
 	touched =
-	    touched_last(t, l, &end, word, HARK_ON_READ | HARK_ON_WRITE, err);
+	    touched_last(t, l, &end, b, HARK_ON_READ | HARK_ON_WRITE, err);
 	/* In a window the walker is further on: then it is a guess too many. */
 	if (l != &t->lanes[t->selected] || t->in_window < 0)
-		told = fill_touch(t, l, told.segment, index, walker_passed(at),
-				  err);
-	told = told_last(t, l, told, word, err);
+		told = fill_touch(t, l, told.segment, index, b->len,
+				  walker_passed(at), err);
+	told = told_last(t, l, told, b, err);
 	if (!is_behind(touched, told))
 		return told;
 	/* What it read is what it was told, but for its own stores. */
 	if (told.turn >= 0) {
-		stored = touched_last(t, l, &end, word, HARK_ON_WRITE, err);
+		stored = touched_last(t, l, &end, b, HARK_ON_WRITE, err);
 		touched.is_logged = !is_behind(stored, told);
+		touched.is_partial |= told.is_partial || stored.is_partial;
 	}
 	return touched;
 }
@@ -192,10 +211,12 @@ static struct last_touch last_touch(struct timeline *t, struct lane *l,
 struct touches {
 	struct last_touch *of; /* owned */
 	unsigned n;
+	bool is_partial; /* one of them */
 };
 
-static int find_touches(struct timeline *t, struct walker **at, uint64_t word,
-			struct touches *out, struct hark_err *err)
+static int find_touches(struct timeline *t, struct walker **at,
+			const struct bytes_of *b, struct touches *out,
+			struct hark_err *err)
 {
 	out->n = t->n_lanes;
 	out->of = calloc(t->n_lanes, sizeof *out->of);
@@ -206,8 +227,9 @@ static int find_touches(struct timeline *t, struct walker **at, uint64_t word,
 
 		*last = at[i] == NULL
 			    ? LAST_TOUCH_NEVER
-			    : last_touch(t, &t->lanes[i], at[i], word, err);
+			    : last_touch(t, &t->lanes[i], at[i], b, err);
 		last->is_selected = i == t->selected;
+		out->is_partial |= last->turn >= 0 && last->is_partial;
 		if (err->code != HARK_OK ||
 		    (last->turn >= 0 &&
 		     find_span(t, &t->lanes[i], last, err) < 0))
@@ -216,22 +238,52 @@ static int find_touches(struct timeline *t, struct walker **at, uint64_t word,
 	return 0;
 }
 
-int travel_newest(struct timeline *t, struct walker **at, uint64_t address,
-		  struct hark_err *err)
+/* What was found out of these bytes at this moment, in n. */
+static int find_newest(struct timeline *t, struct walker **at,
+		       const struct bytes_of *b, struct newest *n,
+		       struct hark_err *err)
 {
-	uint64_t word = address & ~(uint64_t)(WORD - 1);
-	struct newest *n = &t->newest[word / WORD % TRAVEL_NEWEST];
 	struct last_touch here = now(t);
 	struct touches all = {0};
 
-	if (n->is_set && n->word == word && n->selected == t->selected &&
-	    n->count == t->here.count && n->step == t->here.step)
-		return n->lane;
-	*n = (struct newest){word, t->here.count, t->here.step, t->selected, -1,
-			     1};
+	if (n->address == b->address && n->len == b->len &&
+	    n->selected == t->selected && n->count == t->here.count &&
+	    n->step == t->here.step)
+		return 0;
+	*n = (struct newest){.address = b->address,
+			     .len = b->len,
+			     .selected = t->selected,
+			     .count = t->here.count,
+			     .step = t->here.step,
+			     .lane = -1};
 	if (find_span(t, &t->lanes[t->selected], &here, err) == 0 &&
-	    find_touches(t, at, word, &all, err) == 0)
+	    find_touches(t, at, b, &all, err) == 0)
 		n->lane = latest_choose(all.of, all.n, &here);
+	n->is_partial = all.is_partial;
 	free(all.of);
-	return err->code == HARK_OK ? n->lane : -1;
+	if (err->code != HARK_OK)
+		n->len = 0;
+	return err->code == HARK_OK ? 0 : -1;
+}
+
+/* One search for a word mostly does for all of its bytes. Not where threads
+ * have touched parts of it: neighbours that have nothing to do with each other
+ * may lie in one word. */
+int travel_newest(struct timeline *t, struct walker **at, uint64_t address,
+		  struct hark_err *err)
+{
+	const struct bytes_of word = {address & ~(uint64_t)(WORD - 1), WORD};
+	const struct bytes_of byte = {address, 1};
+	uint64_t slot = word.address / WORD;
+	struct newest *n = &t->newest[slot % TRAVEL_NEWEST];
+
+	if (find_newest(t, at, &word, n, err) < 0)
+		return -1;
+	if (n->is_partial) {
+		slot += 1 + address % WORD;
+		n = &t->newest[slot % TRAVEL_NEWEST];
+		if (find_newest(t, at, &byte, n, err) < 0)
+			return -1;
+	}
+	return n->lane;
 }

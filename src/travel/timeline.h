@@ -100,11 +100,12 @@ struct stop {
 /* Who knew best what was in a word, at some moment. */
 enum { TRAVEL_NEWEST = 64 };
 struct newest {
-	uint64_t word;
-	uint64_t count, step; /* the moment */
+	uint64_t address;
+	unsigned len; /* 8: a word; 1: a byte; 0: the entry is empty */
 	unsigned selected;
-	int lane; /* -1: nobody */
-	int is_set;
+	uint64_t count, step; /* the moment */
+	int lane;	      /* -1: nobody */
+	int is_partial;	      /* threads touched parts of it last */
 };
 
 /* By which way a thread touched the bytes of a word last, at some moment. */

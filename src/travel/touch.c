@@ -2,6 +2,7 @@
 #include "travel/touch.h"
 
 #include "travel/touch_mask.h"
+#include "x86/access.h"
 #include "x86/decode.h"
 
 static uint64_t operand_at(const struct x86_insn *x,
@@ -15,6 +16,8 @@ static uint64_t operand_at(const struct x86_insn *x,
 		at += s->gpr[x->base];
 	if (x->index < 16 && !(x->row->attr & X86_A_VSIB))
 		at += s->gpr[x->index] << x->scale;
+	if (x->row->attr & X86_A_BITSTRING) /* the word that has the bit */
+		at += (uint64_t)x86_bit_disp(x, s->gpr[x->reg & 15]);
 	if (x->prefixes & X86_P_67)
 		at = (uint32_t)at;
 	return at;

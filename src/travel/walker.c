@@ -345,14 +345,37 @@ static uint64_t part_of(uint64_t start, uint64_t end, uint64_t low,
 	return *first < end ? end - *first : 0;
 }
 
+/* But for indices that are of what was reached through fs: that is not in the
+ * range, though a part of the range has the same indices. */
+static void forget_addresses(struct walker *w, uint64_t start, uint64_t end)
+{
+	const uint64_t near = WALKER_FS_INDEX;
+
+	/* A file may say that there was memory up to the last address. */
+	if (end > UINT64_MAX - 2 * WIRE_SHADOW_SIZE)
+		end = UINT64_MAX - 2 * WIRE_SHADOW_SIZE;
+	while (start < end) {
+		uint64_t zone = (start + near) / WIRE_SHADOW_SIZE;
+		uint64_t next = (zone + 1) * WIRE_SHADOW_SIZE - near;
+
+		if (start + near - zone * WIRE_SHADOW_SIZE < 2 * near)
+			start = zone * WIRE_SHADOW_SIZE + near;
+		if (start < end)
+			forget(w, start, (end < next ? end : next) - start);
+		start = next;
+	}
+}
+
 /* What lies near the base of fs may have been touched through it, and is then
  * at another index: near that of 0. */
 void walker_forget(struct walker *w, uint64_t start, uint64_t end)
 {
 	const uint64_t reach = WALKER_FS_REACH;
-	uint64_t base = walker_state(w)->fs_base, first, len = end - start;
+	uint64_t base = walker_state(w)->fs_base, first, len;
 
-	forget(w, start, len < WIRE_SHADOW_SIZE ? len : WIRE_SHADOW_SIZE);
+	forget_addresses(
+	    w, start,
+	    end - start < WIRE_SHADOW_SIZE ? end : start + WIRE_SHADOW_SIZE);
 	if (base < reach)
 		return;
 	len = part_of(start, end, base - reach, base + reach, &first);
@@ -395,8 +418,34 @@ int walker_signal(struct walker *w, uint8_t siginfo[128])
 
 /* -- Records -- */
 
-/* An instruction that was left to the CPU: what it has stored, nobody knows;
- * but where. */
+int walker_was_left(struct walker *w, const struct record_event *e)
+{
+	struct touch touches[TOUCHES_MAX];
+	unsigned n;
+
+	if (e->type == WIRE_REC_STATE)
+		return (e->info & WIRE_STATE_STEP) != 0;
+	if (e->type != WIRE_REC_RESULT)
+		return 0;
+	n = touches_of(w, touches);
+	for (unsigned i = 0; i < n; i++)
+		if (touches[i].is_write)
+			return 1;
+	return 0;
+}
+
+int walker_is_left(struct walker *w)
+{
+	const struct record_event *e;
+	struct hark_err ignored;
+
+	walker_settle(w);
+	return events_peek(&w->events, &e, &ignored) > 0 && is_here(w, e) &&
+	       walker_was_left(w, e);
+}
+
+/* The instruction at hand was left to the CPU: where it has stored is known
+ * here, and what, by the records that follow. (Older recordings have none.) */
 static void note_left(struct walker *w)
 {
 	struct touch touches[TOUCHES_MAX];
@@ -415,13 +464,29 @@ static void note_left(struct walker *w)
 	}
 }
 
+/* It is a part of that instruction. What the next one finds in memory looks
+ * otherwise: GRANULE, or BYTES with a time. */
+static void take_left(struct walker *w)
+{
+	const struct record_event *e;
+	struct hark_err ignored;
+
+	while (events_peek(&w->events, &e, &ignored) > 0 && is_here(w, e) &&
+	       e->type == WIRE_REC_BYTES &&
+	       !(e->info & (WIRE_BYTES_SEEN | WIRE_BYTES_KEPT))) {
+		fill_in(w, e);
+		pass(w, e);
+	}
+}
+
 int walker_apply(struct walker *w, const struct record_event *e,
 		 struct hark_err *err)
 {
 	int is_all = e->type == WIRE_REC_CALL || e->type == WIRE_REC_RESULT ||
 		     e->type == WIRE_REC_STATE;
+	int was_left = walker_was_left(w, e);
 
-	if (e->type == WIRE_REC_STATE && e->info & WIRE_STATE_STEP)
+	if (was_left)
 		note_left(w);
 	if (w->record != NULL && !is_fill(e))
 		w->record(w->record_ctx, e);
@@ -435,6 +500,8 @@ int walker_apply(struct walker *w, const struct record_event *e,
 		w->segment = w->events.segment;
 	}
 	pass(w, e);
+	if (was_left)
+		take_left(w);
 	return is_all;
 }
 

@@ -15,6 +15,9 @@ struct walker; /* opaque */
 
 /* So far from the base of fs it is looked for what was touched through it. */
 enum { WALKER_FS_REACH = 1 << 16 };
+/* So far from a multiple of 4 GiB the index of an address is believed to be of
+ * what was reached through fs, and not of the address (memory.c, M1). */
+enum { WALKER_FS_INDEX = 4096 };
 
 /* Of threads that are there: segments [first, end) of the recording. */
 int walker_new(struct recording *r, unsigned first, unsigned end,
@@ -60,6 +63,10 @@ int walker_is_at(const struct walker *w, unsigned segment, uint64_t count,
 		 uint64_t pc);
 uint64_t walker_pc(const struct walker *w);
 unsigned walker_segment(const struct walker *w);
+
+/* Was the next instruction left to the CPU? Then what it stores comes with it,
+ * but nothing says what it found. */
+int walker_is_left(struct walker *w);
 
 /* What the log says of memory, code and order before the next instruction is
  * taken in. */

@@ -118,9 +118,9 @@ static int run_over(struct walker *w, const struct record_event *e, int calls,
 		return rc;
 	if (calls && !began_here && is_wanted(e, out))
 		return 1;
-	/* The CPU did it, unseen. */
-	if (w->has_windows && !began_here && e->type == WIRE_REC_STATE &&
-	    e->info & WIRE_STATE_STEP) {
+	/* The CPU did it, unseen; also where the run begins, for callers step
+	 * over it. */
+	if (w->has_windows && walker_was_left(w, e)) {
 		*out = WALKER_WATCH;
 		return 1;
 	}

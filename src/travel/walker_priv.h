@@ -43,6 +43,9 @@ struct walker {
 
 /* -- walker.c -- */
 
+/* The record that is next, here: does it stand for an instruction that was left
+ * to the CPU, and may have stored? */
+int walker_was_left(struct walker *w, const struct record_event *e);
 /* The record is here, and is passed. 1: it was all that happens here. */
 int walker_apply(struct walker *w, const struct record_event *e,
 		 struct hark_err *err);

@@ -43,18 +43,50 @@ static void put_u32(uint8_t *to, uint32_t value)
 	__builtin_memcpy(to, &value, sizeof value);
 }
 
+static unsigned count_prefixes(const uint8_t *code)
+{
+	unsigned n = 0;
+
+	while (is_legacy_prefix(code[n]))
+		n++;
+	return n;
+}
+
+/* Is there a SIB byte after the move? */
+static unsigned needs_sib(const struct x86_insn *insn)
+{
+	return insn->base == X86_RIP || insn->base == X86_NOREG ||
+	       (insn->modrm & 7) == MOD_SIB;
+}
+
+static unsigned moved_len(const uint8_t *code, const struct x86_insn *insn)
+{
+	enum { SEGMENT_AND_67 = 2, MODRM = 1, DISP = 4 };
+	uint8_t kept[X86_MAX_LEN];
+	unsigned n = 0, had_sib = (insn->modrm & 7) == MOD_SIB;
+	unsigned at = keep_prefixes(code, insn, kept, &n);
+
+	return SEGMENT_AND_67 + n + (insn->modrm_off - at) + MODRM +
+	       needs_sib(insn) + DISP +
+	       (insn->len - insn->modrm_off - MODRM - had_sib -
+		insn->disp_size);
+}
+
 int x86_can_move32(const uint8_t *code, const struct x86_insn *insn)
 {
-	enum { SEGMENT_AND_67 = 2, SIB = 1, DISP = 4 };
-	unsigned at = 0;
+	return insn->is_mem && !(insn->row->attr & X86_A_MOFFS) &&
+	       moved_len(code, insn) <= X86_MAX_LEN &&
+	       is_plain(code, insn, count_prefixes(code));
+}
 
-	if (!insn->is_mem || insn->row->attr & X86_A_MOFFS ||
-	    insn->len - insn->disp_size + DISP + SIB + SEGMENT_AND_67 >
-		X86_MAX_LEN)
-		return 0;
-	while (is_legacy_prefix(code[at]))
-		at++;
-	return is_plain(code, insn, at);
+int x86_could_move32(const uint8_t *code, const struct x86_insn *insn)
+{
+	enum { SEGMENT_AND_67 = 2, SIB = 1, DISP = 4 };
+
+	return insn->is_mem && !(insn->row->attr & X86_A_MOFFS) &&
+	       insn->len - insn->disp_size + DISP + SIB + SEGMENT_AND_67 <=
+		   X86_MAX_LEN &&
+	       is_plain(code, insn, count_prefixes(code));
 }
 
 /* An operand relative to rip has no index, so X is ignored; with SIB it is not.

@@ -18,8 +18,11 @@ int x86_put_moved32(struct x86_buf *b, const uint8_t *code,
 		    const struct x86_insn *insn, uint64_t pc, unsigned seg,
 		    uint32_t more);
 
-/* Will that do? It may say no where it would have been possible. */
+/* Will that do? */
 int x86_can_move32(const uint8_t *code, const struct x86_insn *insn);
+/* The answer of hark versions whose records are of version 2 or older: no for
+ * some that would have been possible. */
+int x86_could_move32(const uint8_t *code, const struct x86_insn *insn);
 
 /* The instruction with a general register in place of its memory operand; -1
  * if it has no such form, or cannot name this register. */

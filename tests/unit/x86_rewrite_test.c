@@ -59,8 +59,10 @@ static void check_moved(const uint8_t *code, const struct x86_insn *x)
 
 	if (x86_put_moved32(&b, code, x, pc, X86_GS, SKEW) < 0) {
 		ck_assert(!x86_can_move32(code, x));
+		ck_assert(!x86_could_move32(code, x));
 		return;
 	}
+	ck_assert(x86_can_move32(code, x));
 	ck_assert_int_eq(X86_OK, x86_decode(out, (unsigned)(b.at - out), &y));
 	ck_assert_uint_eq((unsigned)(b.at - out), y.len);
 	same_but_operand(x, &y);
