@@ -470,8 +470,10 @@ size_t travel_read(struct timeline *t, uint64_t address, size_t len,
 		else
 			read_files(t, address + i, run, out + i, known + i,
 				   err);
-		if (rc < 0)
+		if (rc < 0) { /* what has not been decided is not known */
+			memset(known + i, 0, run);
 			break;
+		}
 	}
 	for (size_t i = 0; i < len; i++)
 		n += known[i];

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 42
+plan 43
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -74,6 +74,32 @@ tail -n +2 <<<"$out" >told
 ok "what shares its place in the shadow is told apart" \
 	diff told <(paste -d' ' seen1 seen2)
 is "so often" "$(wc -l <seen1)" 30
+
+# -- A read that is given up calls nothing known that it has not found --
+cat >left.c <<'EOF'
+/* A deep stack that is left, then much work: to read it takes a search. */
+static volatile unsigned long sum;
+
+static char deep(int n)
+{
+	volatile char some[256];
+
+	for (int i = 0; i < 256; i += 16)
+		some[i] = (char)(n + i);
+	return n > 0 ? deep(n - 1) + some[32] : 0;
+}
+
+int main(void)
+{
+	deep(50);
+	for (unsigned long i = 0; i < 10000000; i++)
+		sum += i;
+	return 0;
+}
+EOF
+gcc -O0 -o left left.c
+hark record -q --key-every 20000 -o left.hark -- ./left
+is "a read that is given up" "$(./travel stopped left.hark 1 5)" "given up"
 
 # -- An index of many segments --
 build_image index rel "$ROOT/tests/end-to-end/travel_index.c" || exit 1

@@ -8,7 +8,8 @@
  *	travel_ask sent FILE STOP 0		visits: what comes with them is
  *						what is there
  *	travel_ask last FILE ADDRESS LEN	the last write before the end
- *	travel_ask values FILE ADDRESS STOP	what 8 bytes are whenever STOP
+ *	travel_ask stopped FILE SEED ROUNDS	reads of memory that are given
+ *up travel_ask values FILE ADDRESS STOP	what 8 bytes are whenever STOP
  *is executed travel_ask runs FILE ADDRESS STOP	the same, by running from one to
  *						the next, and back again
  *
@@ -394,6 +395,73 @@ static int frames(struct hark_timeline *t, struct hark_recording *r,
 	return 0;
 }
 
+/* -- Reads that are given up -- */
+
+enum { GIVEN_UP_LEN = 512 };
+
+struct memory {
+	uint8_t bytes[GIVEN_UP_LEN], known[GIVEN_UP_LEN];
+};
+
+static int give_up(void *ctx, uint64_t done, uint64_t total)
+{
+	uint64_t *left = ctx;
+
+	(void)done;
+	(void)total;
+	return *left == 0 || --*left == 0;
+}
+
+static uint64_t stack_at_end(struct hark_timeline *t)
+{
+	static struct hark_registers regs;
+
+	if (hark_seek_end(t, &err) < 0 ||
+	    hark_registers(t, hark_selected(t), &regs, &err) < 0)
+		fail("end");
+	return regs.gpr[4] - 8192; /* what was left long ago */
+}
+
+/* A read that ended early must not call bytes known that it did not find.
+ * Each round has a new timeline, which has nothing at hand. */
+static int stopped(struct hark_recording *r, uint64_t rounds)
+{
+	static struct memory is, was;
+	unsigned long long ended = 0;
+
+	for (uint64_t i = 0; i <= rounds; i++) {
+		struct memory *to = i == 0 ? &is : &was;
+		struct hark_timeline *t;
+		struct hark_error why = {0};
+		uint64_t at, left = i;
+		size_t n, sum = 0;
+
+		if (hark_timeline_open(r, 0, &t, &err) < 0)
+			fail("a timeline");
+		at = stack_at_end(t);
+		if (i > 0)
+			hark_on_progress(t, give_up, &left);
+		n = hark_read(t, at, GIVEN_UP_LEN, to->bytes, to->known, &why);
+		ended += why.code == HARK_ERROR_STOPPED;
+		for (unsigned k = 0; k < GIVEN_UP_LEN; k++) {
+			sum += to->known[k];
+			if (to->known[k] &&
+			    (!is.known[k] || to->bytes[k] != is.bytes[k])) {
+				printf("round %llu: byte %u is not known\n",
+				       (unsigned long long)i, k);
+				exit(1);
+			}
+		}
+		if (n != sum) {
+			printf("%zu known, %zu marked\n", n, sum);
+			exit(1);
+		}
+		hark_timeline_close(t);
+	}
+	printf("%s\n", ended > 0 ? "given up" : "never given up");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct hark_recording *r;
@@ -407,6 +475,7 @@ int main(int argc, char **argv)
 		fail(argv[2]);
 	a = strtoull(argv[3], NULL,
 		     strcmp(argv[1], "walk") == 0 ||
+			     strcmp(argv[1], "stopped") == 0 ||
 			     strcmp(argv[1], "frames") == 0
 			 ? 10
 			 : 16);
@@ -427,6 +496,8 @@ int main(int argc, char **argv)
 		asked(t, a);
 	else if (strcmp(argv[1], "sent") == 0)
 		sent(t, a);
+	else if (strcmp(argv[1], "stopped") == 0)
+		stopped(r, b);
 	else if (strcmp(argv[1], "frames") == 0)
 		frames(t, r, a, b);
 	else
