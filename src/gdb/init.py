@@ -4,8 +4,10 @@
 # defines the commands that only a recording can answer. gdb does not know
 # that a `seek` has moved the program, so everything that it remembers of
 # registers, memory, threads and libraries is thrown away then.
+import itertools
 import os
 import re
+import struct
 import sys
 import time
 
@@ -282,9 +284,11 @@ def checkpoint_number(words):
 
 class Unknown(Command):
     """Say how bytes read that the program never touched: unknown error|mark|zero.
-They are not in the recording. With `mark` (the default) they read as '?'
-(0x3f) in a structure or array that is known in part, and cannot be accessed
-otherwise; with `error` they never can; with `zero` they are made up.
+They are not in the recording. With `mark` (the default) a structure or array
+that is known in part can be read, and numbers in it that are not are printed as
+??, but by /r and by front ends that print parts themselves as if their bytes
+were '?' (0x3f); otherwise they cannot be accessed. With `error` they never can;
+with `zero` they are made up.
 `known EXPRESSION` says which they are."""
 
     kind = gdb.COMMAND_DATA
@@ -313,6 +317,168 @@ class Record(Command):
     def invoke(self, words, from_tty):
         raise gdb.GdbError("hark: this is a recording already; reverse-step, "
                            "reverse-continue and seek go back in it.")
+
+
+# -- Values with bytes that are not known --
+#
+# The server has put marks in their places, for gdb shows nothing of a structure
+# otherwise. A number with a mark in it would deceive, so here it becomes ??.
+
+MARK = ord("?")
+NUMBERS = {gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL,
+           gdb.TYPE_CODE_ENUM, gdb.TYPE_CODE_FLAGS, gdb.TYPE_CODE_PTR,
+           gdb.TYPE_CODE_RANGE}
+OTHERS = {gdb.TYPE_CODE_COMPLEX, gdb.TYPE_CODE_DECFLOAT, gdb.TYPE_CODE_MEMBERPTR,
+          gdb.TYPE_CODE_METHODPTR}
+
+
+def is_missing(address, size):
+    """Is a byte there not known? Reads of up to 8 bytes have no marks."""
+    inferior = gdb.selected_inferior()
+    for at in range(0, size, 8):
+        try:
+            inferior.read_memory(address + at, min(8, size - at))
+        except gdb.MemoryError:
+            return True
+    return False
+
+
+def may_have_mark(value, kind):
+    """Most have none, and memory need not be asked for them."""
+    if kind.code in NUMBERS:
+        number = int(value) & (1 << 8 * kind.sizeof) - 1
+        return MARK in number.to_bytes(kind.sizeof, "little")
+    if kind.code == gdb.TYPE_CODE_FLT and kind.sizeof in (4, 8):
+        letter = "<f" if kind.sizeof == 4 else "<d"
+        number = float(value)
+        return number != number or MARK in struct.pack(letter, number)
+    return kind.code == gdb.TYPE_CODE_FLT or kind.code in OTHERS
+
+
+def used_size(kind):
+    """Of a long double 10 bytes are used."""
+    is_long = kind.code == gdb.TYPE_CODE_FLT and kind.sizeof == 16
+    return 10 if is_long and "128" not in (kind.name or "") else kind.sizeof
+
+
+class Missing:
+    """A number that is not known."""
+
+    def to_string(self):
+        return "??"
+
+
+class Text:
+    """An array of characters, some of which are not known."""
+
+    def __init__(self, bytes_, missing, is_cut):
+        self.bytes, self.missing, self.is_cut = bytes_, missing, is_cut
+
+    @staticmethod
+    def quoted(bytes_):
+        return '"' + "".join("\\" + chr(c) if c in b'"\\' else
+                             chr(c) if 32 <= c < 127 else f"\\{c:03o}"
+                             for c in bytes_) + '"'
+
+    def to_string(self):
+        out = []
+        pairs = zip(self.missing, self.bytes)
+        for is_unknown, run in itertools.groupby(pairs, lambda p: p[0]):
+            run = bytes(c for _, c in run)
+            if not is_unknown:
+                out.append(self.quoted(run))
+            elif len(run) == 1:
+                out.append("??")
+            else:
+                out.append(f"?? <repeats {len(run)} times>")
+        return ", ".join(out) + ("..." if self.is_cut else "")
+
+
+def text_of(value, kind):
+    """A printer for an array of characters, or None: gdb does it well."""
+    low, high = kind.range()
+    most = gdb.parameter("print elements") or high + 1 - low
+    n = min(high + 1 - low, most)
+    bytes_ = bytes(int(value[low + i]) & 0xff for i in range(n))
+    if MARK not in bytes_:
+        return None
+    address = int(value.address)
+    missing = [c == MARK and is_missing(address + i, 1)
+               for i, c in enumerate(bytes_)]
+    if not any(missing):
+        return None
+    is_cut = n < high + 1 - low
+    while not is_cut and not missing[-1] and bytes_[-1] == 0:
+        bytes_, missing = bytes_[:-1], missing[:-1]
+    return Text(bytes_, missing, is_cut)
+
+
+def missing_fields(value, kind):
+    """Bit-fields and references that are not known: as values, they do not say
+    where they are."""
+    out = set()
+    for i, field in enumerate(kind.fields()):
+        bits = getattr(field, "bitsize", 0)
+        is_reference = field.type is not None and field.type.code in (
+            gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
+        if not hasattr(field, "bitpos") or not (bits or is_reference):
+            continue
+        bits = bits or 64
+        first = field.bitpos // 8
+        size = (field.bitpos + bits + 7) // 8 - first
+        if is_missing(int(value.address) + first, size):
+            out.add(i)
+    return out
+
+
+class Parts:
+    """A structure with such fields."""
+
+    def __init__(self, value, kind, missing):
+        self.value, self.kind, self.missing = value, kind, missing
+
+    def children(self):
+        for i, field in enumerate(self.kind.fields()):
+            if not hasattr(field, "bitpos"):
+                continue  # static
+            if i in self.missing:
+                yield field.name, "??"
+            elif field.name:
+                name = f"<{field.name}>" if field.is_base_class else field.name
+                yield name, self.value[field]
+            else:  # its members are this one's
+                part = self.value[field]
+                kind = part.type.strip_typedefs()
+                yield from Parts(part, kind,
+                                 missing_fields(part, kind)).children()
+
+
+def printer_of(value):
+    """gdb asks this of each value, and of each part of it."""
+    if value.is_optimized_out or value.is_lazy and value.address is None:
+        return None
+    kind = value.type.strip_typedefs()
+    if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
+        if value.address is None:
+            return None
+        missing = missing_fields(value, kind)
+        return Parts(value, kind, missing) if missing else None
+    if kind.code == gdb.TYPE_CODE_ARRAY:
+        of = kind.target().strip_typedefs()
+        is_text = of.code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR) and \
+            of.sizeof == 1 and value.address is not None
+        return text_of(value, kind) if is_text else None
+    if may_have_mark(value, kind) and value.address is not None and \
+            is_missing(int(value.address), used_size(kind)):
+        return Missing()
+    return None
+
+
+def unknown_printer(value):
+    try:
+        return printer_of(value)
+    except (gdb.error, ValueError, OverflowError, TypeError):
+        return None
 
 
 # -- Sources from the recording --
@@ -435,6 +601,7 @@ def begin():
     Restart("restart")
     InfoCheckpoints("info checkpoints")
     DeleteCheckpoint("delete checkpoint")
+    gdb.pretty_printers.append(unknown_printer)
     define_hooks()
     use_sources()
     if has_printers:

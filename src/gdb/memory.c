@@ -3,8 +3,10 @@
  * What is not known is not guessed: a range is answered up to its first byte
  * that is unknown, and refused if that is its first. But gdb shows nothing of
  * a structure with such a byte in it, be it padding; a client may wish for
- * marks instead (monitor unknown mark), which nobody takes for values. While a
- * core file is written the rest of a mapping reads as zeros. */
+ * marks instead (monitor unknown mark), and must then find out itself which
+ * numbers of the structure have a mark in them, by reading each alone, as
+ * init.py does. While a core file is written the rest of a mapping reads as
+ * zeros. */
 #include "gdb/gdb_priv.h"
 
 #include <string.h>
@@ -72,11 +74,11 @@ static int is_filled(struct gdb *g, uint64_t address, size_t len,
 	return 0;
 }
 
-/* How many bytes from the first one on can be told. */
+/* How many bytes from the first one on can be told; known: those that are no
+ * marks. */
 static size_t read_some(struct gdb *g, uint64_t address, size_t len,
-			uint8_t *out)
+			uint8_t *out, uint8_t *known)
 {
-	static uint8_t known[READ_MAX];
 	uint8_t fill = g->unknown == GDB_UNKNOWN_MARK ? '?' : 0;
 	size_t n;
 
@@ -87,6 +89,8 @@ static size_t read_some(struct gdb *g, uint64_t address, size_t len,
 	if (is_filled(g, address, len, n)) {
 		for (size_t i = 0; i < len; i++)
 			out[i] = known[i] ? out[i] : fill;
+		if (fill == 0)
+			memset(known, 1, len);
 		return len;
 	}
 	for (n = 0; n < len && known[n]; n++)
@@ -96,7 +100,7 @@ static size_t read_some(struct gdb *g, uint64_t address, size_t len,
 
 void on_memory(struct gdb *g, struct words *w)
 {
-	static uint8_t bytes[READ_MAX];
+	static uint8_t bytes[READ_MAX], known[READ_MAX];
 	uint64_t address, len;
 	size_t n;
 
@@ -106,7 +110,7 @@ void on_memory(struct gdb *g, struct words *w)
 		return;
 	}
 	len = len < READ_MAX ? len : READ_MAX;
-	n = read_some(g, address, (size_t)len, bytes);
+	n = read_some(g, address, (size_t)len, bytes, known);
 	if (n == 0 && len > 0)
 		gdb_fail(g, GDB_EFAULT);
 	else
@@ -151,16 +155,31 @@ void on_region(struct gdb *g, struct words *w)
 		    (unsigned long long)(end - start));
 }
 
+/* A pattern is not found among marks. */
+static const uint8_t *find_known(const uint8_t *bytes, const uint8_t *known,
+				 size_t n, const void *pattern, size_t len)
+{
+	const uint8_t *end = bytes + n, *hit = bytes;
+
+	while ((hit = memmem(hit, (size_t)(end - hit), pattern, len)) != NULL) {
+		if (memchr(known + (hit - bytes), 0, len) == NULL)
+			return hit;
+		hit++;
+	}
+	return NULL;
+}
+
 /* The pattern's first place in [address, address + len), or 0. */
 static int search(struct gdb *g, uint64_t address, uint64_t len,
 		  const void *pattern, size_t pattern_len, uint64_t *out)
 {
-	static uint8_t window[2 * READ_MAX];
+	static uint8_t window[READ_MAX], known[READ_MAX];
 
 	while (len >= pattern_len) {
 		size_t want = len < READ_MAX ? (size_t)len : READ_MAX, step;
-		size_t n = read_some(g, address, want, window);
-		const uint8_t *hit = memmem(window, n, pattern, pattern_len);
+		size_t n = read_some(g, address, want, window, known);
+		const uint8_t *hit =
+		    find_known(window, known, n, pattern, pattern_len);
 
 		if (hit != NULL) {
 			*out = address + (uint64_t)(hit - window);

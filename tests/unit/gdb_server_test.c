@@ -226,6 +226,17 @@ START_TEST(gdb_memory_is_searched)
 }
 END_TEST
 
+START_TEST(gdb_a_mark_is_not_found_as_data)
+{
+	fake_know(r, 0x9000, "abc", 3, "[heap]");
+	begin("start");
+	monitor("unknown mark");
+	IS("qSearch:memory:9000;10;?", "0");
+	IS("qSearch:memory:9000;10;c?", "0");
+	IS("qSearch:memory:8ff8;10;c", "1,9002");
+}
+END_TEST
+
 START_TEST(gdb_regions_are_told)
 {
 	fake_know(r, 0x9000, "abc", 3, "[heap]");
@@ -828,6 +839,7 @@ static TCase *state_case(void)
 	tcase_add_test(t, gdb_memory_is_of_the_moment);
 	tcase_add_test(t, gdb_unknown_memory_is_made_up_only_on_demand);
 	tcase_add_test(t, gdb_memory_is_searched);
+	tcase_add_test(t, gdb_a_mark_is_not_found_as_data);
 	tcase_add_test(t, gdb_regions_are_told);
 	tcase_add_test(t, gdb_monitor_answers);
 	tcase_add_test(t, gdb_auxv_is_worked_out);
