@@ -113,6 +113,16 @@ static void put_float(struct prose *out, const struct part *p, uint64_t size)
 	prose_put(out, "%s", text);
 }
 
+/* Of a long double 10 bytes are used. */
+static void put_any_float(struct prose *out, const struct part *p,
+			  uint64_t size)
+{
+	if (is_known(p, 0, size == 16 ? 10 : size))
+		put_float(out, p, size);
+	else
+		prose_put(out, "??");
+}
+
 static void put_wide(struct prose *out, const struct part *p)
 {
 	uint64_t low = word_of(p, 8), high;
@@ -351,19 +361,36 @@ static void put_struct(struct shower *w, struct type t, const struct part *p)
 	w->depth--;
 }
 
+static void put_complex(struct prose *out, const struct part *p, uint64_t size)
+{
+	struct part real = sub(p, 0, size / 2), other = sub(p, size / 2, size);
+
+	if (size != 8 && size != 16 && size != 32) {
+		show_raw(p->bytes, p->known, p->len, out);
+		return;
+	}
+	put_any_float(out, &real, size / 2);
+	prose_put(out, " + ");
+	put_any_float(out, &other, size / 2);
+	prose_put(out, "i");
+}
+
 static void put_scalar(struct shower *w, struct type t,
 		       const struct type_facts *f, const struct part *p)
 {
 	uint64_t size = f->size;
-	bool is_long = f->kind == TYPE_FLOAT && size == 16; /* 10 bytes of it */
 	int64_t v;
 
-	if (size == 0 || !is_known(p, 0, is_long ? 10 : size)) {
-		prose_put(w->out, "??");
+	if (f->kind == TYPE_COMPLEX) {
+		put_complex(w->out, p, size);
 		return;
 	}
 	if (f->kind == TYPE_FLOAT && (size == 4 || size == 8 || size == 16)) {
-		put_float(w->out, p, size);
+		put_any_float(w->out, p, size);
+		return;
+	}
+	if (size == 0 || !is_known(p, 0, size)) {
+		prose_put(w->out, "??");
 		return;
 	}
 	if (size == 16 && f->kind != TYPE_OTHER) {
@@ -412,6 +439,20 @@ void show_bytes(const struct show *s, struct type t, const uint8_t *bytes,
 
 	type_begin(t);
 	put_part(&w, t, &p);
+}
+
+void show_bits(const struct show *s, const struct value *v,
+	       const uint8_t *bytes, const uint8_t *known, uint64_t len,
+	       struct prose *out)
+{
+	struct type_field f = {.type = v->type,
+			       .bit_size = v->bit_size,
+			       .bit_shift = v->bit_shift};
+	struct shower w = {.s = s, .out = out};
+	struct part p = {bytes, known, len};
+
+	type_begin(v->type);
+	put_bits(&w, &f, &p);
 }
 
 /* -- Values -- */

@@ -22,6 +22,10 @@ struct show {
 /* Bytes of a type; bytes behind len are not known. */
 void show_bytes(const struct show *s, struct type t, const uint8_t *bytes,
 		const uint8_t *known, uint64_t len, struct prose *out);
+/* The bit-field v, of the bytes from its address on. */
+void show_bits(const struct show *s, const struct value *v,
+	       const uint8_t *bytes, const uint8_t *known, uint64_t len,
+	       struct prose *out);
 /* Bytes without a type. */
 void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
 	      struct prose *out);

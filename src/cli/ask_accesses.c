@@ -66,34 +66,6 @@ static void part_fini(struct part *p)
 	prose_fini(&p->after);
 }
 
-/* A bit-field out of the bytes around it. */
-static bool show_bits(struct ask *a, const struct value *v, uint64_t addr,
-		      const struct hark_access *x, const uint8_t *bytes,
-		      const uint8_t *known, struct prose *out)
-{
-	uint64_t skip = addr - x->address;
-	uint64_t len = (v->bit_shift + v->bit_size + 7) / 8, word = 0;
-	struct show s = {.space = a->space};
-	uint8_t value[8], all[8];
-	struct type_facts f;
-
-	if (v->bit_size == 0 || addr < x->address || skip + len > SHOWN ||
-	    len > 8)
-		return false;
-	for (uint64_t i = 0; i < len; i++)
-		if (!known[skip + i])
-			return false;
-	memcpy(&word, bytes + skip, (size_t)len);
-	type_look(v->type, &f);
-	word = word >> v->bit_shift << (64 - v->bit_size);
-	word = f.is_signed ? (uint64_t)((int64_t)word >> (64 - v->bit_size))
-			   : word >> (64 - v->bit_size);
-	memcpy(value, &word, sizeof value);
-	memset(all, 1, sizeof all);
-	show_bytes(&s, v->type, value, all, 8, out);
-	return true;
-}
-
 /* Bytes [low, high) of the access, as the part of v that they are. */
 static void show_side(struct ask *a, const struct value *v, uint64_t addr,
 		      const struct hark_access *x, const struct part *p,
@@ -110,8 +82,16 @@ static void show_side(struct ask *a, const struct value *v, uint64_t addr,
 		return;
 	}
 	len = len < SHOWN - skip ? len : SHOWN - skip;
-	if (v->is_typed && show_bits(a, v, addr, x, bytes, known, out))
+	if (v->is_typed && v->bit_size != 0) {
+		/* Of bytes that the access is not to nothing is known here. */
+		if (addr < x->address)
+			prose_put(out, "??");
+		else
+			show_bits(&s, v, bytes + (addr - x->address),
+				  known + (addr - x->address),
+				  SHOWN - (addr - x->address), out);
 		return;
+	}
 	if (v->is_typed && v->repeated == 0 && v->bit_size == 0) {
 		t = show_part(v->type, p->low - addr, len, &at);
 		type_look(t, &f);
@@ -130,8 +110,10 @@ static void find_part(struct ask *a, const struct value *v, uint64_t addr,
 	uint64_t end = addr + v->len, high = x->address + x->size;
 
 	for (unsigned i = 0; i < SHOWN; i++) {
-		before[i] = x->before_known >> i & 1;
-		after[i] = x->after_known >> i & 1;
+		bool is_in = i < x->size;
+
+		before[i] = is_in && (x->before_known >> i & 1) != 0;
+		after[i] = is_in && (x->after_known >> i & 1) != 0;
 	}
 	*p = (struct part){.low = addr > x->address ? addr : x->address,
 			   .high = end < high ? end : high};

@@ -55,6 +55,8 @@ static int note(void *ctx, const struct hark_access *by, const uint8_t *bytes,
 	prose_init(&text, TEXT_LEN - 1);
 	if (p->v->is_typed && p->v->repeated == 0 && p->v->bit_size == 0)
 		show_bytes(&s, p->v->type, bytes, known, p->v->len, &text);
+	else if (p->v->is_typed && p->v->bit_size != 0)
+		show_bits(&s, p->v, bytes, known, p->v->len, &text);
 	else
 		show_raw(bytes, known, p->v->len, &text);
 	add_value(p, prose_of(&text));

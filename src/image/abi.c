@@ -1,7 +1,10 @@
 /* image/abi.c - where a function finds its arguments, and leaves its result.
  *
  * B1  Each 8 bytes of what fits into 16 have a class: floats only, or else
- *     integers. What is larger, or not aligned, is in memory.
+ *     integers. What is larger, or not aligned, is in memory. The second half
+ *     of a vector of 16 bytes (UPPER) is in the register of the first. Vectors
+ *     of 32 and 64 bytes have one register, too, but as members of a struct
+ *     they are not looked for.
  * B2  A thing goes into registers as a whole, or not at all.
  * B3  Of an object that must not just be copied, which has a destructor or a
  *     copy constructor of its own, a virtual function, or such a part, the
@@ -15,7 +18,8 @@ enum { INTS = 6, FLOATS = 8, NEST = 8 };
 /* rdi rsi rdx rcx r8 r9 */
 static const uint8_t int_order[INTS] = {7, 6, 2, 1, 8, 9};
 
-enum class { EMPTY, FLOAT, INTEGER, MEMORY };
+/* Of two in the same 8 bytes the later one here counts. */
+enum class { EMPTY, UPPER, FLOAT, INTEGER, MEMORY };
 
 struct classes {
 	enum class of[2];
@@ -64,10 +68,15 @@ static void classify(struct classes *c, struct type t, uint64_t at)
 	else if (f.kind == TYPE_STRUCT || f.kind == TYPE_UNION) {
 		c->base = at;
 		type_each_field(t, classify_field, c);
+	} else if (f.is_vector && f.size == 16) {
+		merge(c, at, 8, FLOAT);
+		merge(c, at + 8, 8, UPPER);
 	} else if (f.kind == TYPE_ARRAY) {
 		type_look(f.target, &of);
 		for (uint64_t i = 0; of.size > 0 && i < f.count && i < 16; i++)
 			classify(c, f.target, at + i * of.size);
+	} else if (f.kind == TYPE_COMPLEX) {
+		merge(c, at, f.size, f.size > 16 ? MEMORY : FLOAT);
 	} else if (f.kind == TYPE_FLOAT) {
 		merge(c, at, f.size, f.size > 8 ? MEMORY : FLOAT);
 	} else {
@@ -87,7 +96,23 @@ static struct classes classes_of(struct type t, uint64_t size)
 		classify(&c, t, 0);
 	if (c.of[0] == EMPTY && c.of[1] == EMPTY)
 		c.of[0] = MEMORY;
+	if (c.of[1] == UPPER && c.of[0] != FLOAT)
+		c.of[1] = FLOAT; /* a union with integers */
 	return c;
+}
+
+/* Has it a vector register of its own, and the whole of it? */
+static bool is_in_vector(const struct type_facts *f, const struct classes *c)
+{
+	return (f->is_vector && (f->size == 32 || f->size == 64)) ||
+	       (c->of[0] == FLOAT && c->of[1] == UPPER);
+}
+
+static void put_vector(unsigned number, struct abi_place *out)
+{
+	out->where = ABI_VECTOR;
+	out->reg[0] = (uint8_t)(ABI_XMM + number);
+	out->n_regs = 1;
 }
 
 /* B2 */
@@ -169,10 +194,16 @@ static bool by_reference(struct type t)
 	return c.is_needed;
 }
 
-/* long double, __int128 */
-static bool is_one_of_16(const struct type_facts *f)
+/* On the stack: long double and __int128 are of 16 bytes. */
+static uint64_t alignment(const struct type_facts *f, const struct classes *c)
 {
-	return f->size == 16 && f->kind != TYPE_STRUCT && f->kind != TYPE_UNION;
+	if (f->kind == TYPE_COMPLEX)
+		return f->size > 16 ? 16 : 8;
+	if (is_in_vector(f, c))
+		return f->size;
+	return f->size == 16 && f->kind != TYPE_STRUCT && f->kind != TYPE_UNION
+		   ? 16
+		   : 8;
 }
 
 struct abi_place abi_argument(struct type t, struct abi_state *s)
@@ -196,10 +227,15 @@ struct abi_place abi_argument(struct type t, struct abi_state *s)
 	if (f.size == 0 || f.size > UINT32_MAX)
 		return p;
 	c = classes_of(t, f.size);
-	if (c.of[0] != MEMORY && take(&c, f.size, s, &p))
+	if (is_in_vector(&f, &c) && s->floats < FLOATS) {
+		put_vector(s->floats++, &p);
 		return p;
-	p.where = ABI_STACK; /* behind the return address */
-	p.offset = 8 + push(s, f.size, is_one_of_16(&f) ? 16 : 8);
+	}
+	if (!is_in_vector(&f, &c) && c.of[0] != MEMORY &&
+	    take(&c, f.size, s, &p))
+		return p;
+	p.where = ABI_STACK; /* after the return address */
+	p.offset = 8 + push(s, f.size, alignment(&f, &c));
 	return p;
 }
 
@@ -215,11 +251,16 @@ struct abi_place abi_result(struct type t, struct abi_state *s)
 	p.size = f.size;
 	if (f.kind == TYPE_VOID || f.size == 0)
 		return p;
-	if (f.kind == TYPE_FLOAT && f.size == 16) {
+	if ((f.kind == TYPE_FLOAT && f.size == 16) ||
+	    (f.kind == TYPE_COMPLEX && f.size == 32)) {
 		p.where = ABI_X87;
 		return p;
 	}
 	c = classes_of(t, f.size);
+	if (is_in_vector(&f, &c)) {
+		put_vector(0, &p);
+		return p;
+	}
 	if (by_reference(t) || c.of[0] == MEMORY) {
 		p.where = ABI_POINTER;
 		p.n_regs = 1; /* rax */

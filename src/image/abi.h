@@ -13,12 +13,15 @@ enum abi_where {
 	ABI_REGISTERS, /* one or two, 8 bytes in each */
 	ABI_STACK,     /* at an offset from the stack pointer at entry */
 	ABI_POINTER,   /* its address is in a register, or on the stack */
-	ABI_X87,       /* a result: on top of the x87 stack */
+	ABI_X87,       /* a result: on top of the x87 stack; its imaginary part
+			* below that */
+	ABI_VECTOR,    /* the whole of one vector register */
 };
 
 enum { ABI_XMM = 16 };
 
-/* Registers: 0 to 15 general ones by hardware number, then xmm. */
+/* Registers: 0 to 15 general ones by hardware number, then xmm, of which
+ * ABI_REGISTERS means the low 8 bytes. */
 struct abi_place {
 	enum abi_where where;
 	uint8_t reg[2];

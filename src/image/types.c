@@ -17,6 +17,7 @@ enum { CHAIN = 64, NEST = 16, TEXT_DEPTH = 16, DIMS = 32 };
 enum {
 	ATE_ADDRESS = 1,
 	ATE_BOOLEAN = 2,
+	ATE_COMPLEX_FLOAT = 3,
 	ATE_FLOAT = 4,
 	ATE_SIGNED = 5,
 	ATE_SIGNED_CHAR = 6,
@@ -123,6 +124,9 @@ static void look_base(const struct dw_entry *e, struct type_facts *out)
 	case ATE_BOOLEAN:
 		out->kind = TYPE_BOOL;
 		break;
+	case ATE_COMPLEX_FLOAT:
+		out->kind = TYPE_COMPLEX;
+		break;
 	case ATE_FLOAT:
 		out->kind = TYPE_FLOAT;
 		break;
@@ -191,6 +195,7 @@ static void look_array(const struct dw_entry *e, uint32_t dim,
 	bool last = true, is_first = true;
 
 	out->kind = TYPE_ARRAY;
+	out->is_vector = number(e, AT_GNU_VECTOR) != 0;
 	for (uint32_t i = dim; i < DIMS; i++) {
 		uint64_t n =
 		    range_of(e, i, &range, &last) ? count_of(&range) : 0;

@@ -32,6 +32,7 @@ enum type_kind {
 	TYPE_CHAR,
 	TYPE_BOOL,
 	TYPE_FLOAT,
+	TYPE_COMPLEX, /* two floats: the real part first */
 	TYPE_POINTER,
 	TYPE_REFERENCE, /* a pointer that is written as what it points to */
 	TYPE_ARRAY,
@@ -48,6 +49,7 @@ struct type_facts {
 	bool is_signed;
 	bool is_class;	    /* said "class" */
 	bool by_reference;  /* it is passed so, where a value is said */
+	bool is_vector;	    /* an array that fits into a vector register */
 	struct type target; /* of pointers and arrays; what a function returns,
 			     * what an enum is made of */
 	uint64_t count;	    /* of an array's elements; 0: not known */

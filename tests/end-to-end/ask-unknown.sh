@@ -5,7 +5,7 @@
 # are part of, and of nothing else, in hark ask and in gdb.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/back.bash"
-plan 33
+plan 43
 
 ask() { timeout 100 "$HARK" ask "$@" 2>&1; }
 
@@ -113,3 +113,67 @@ is "gdb: several structures" "$(sed -nE 's/^\$[0-9]+ = \{(\{id.*)\}$/\1/p' <<<"$
 like "gdb: no mark is found" "$out" 'Pattern not found'
 unlike "gdb: no mark is a number" "$(grep '=' <<<"$out" | grep -v marks)" \
 	'3f3f3f3f0|455743088|653816|0\.74705'
+
+# -- Vectors, complex numbers and bit-fields --
+cat >kinds.c <<'EOF'
+#include <complex.h>
+#include <stdlib.h>
+typedef float four __attribute__((vector_size(16)));
+typedef float eight __attribute__((vector_size(32)));
+struct holder { four v; };
+volatile struct fields { unsigned a : 3; int s : 7; unsigned long big : 40; } x;
+
+__attribute__((noipa)) four vector(four v, float k) { return v * k; }
+__attribute__((noipa)) struct holder held(struct holder h) { return h; }
+__attribute__((noipa)) float _Complex small(float _Complex c) { return c * 2; }
+__attribute__((noipa)) double _Complex wide(double _Complex c, double k) { return c * k; }
+__attribute__((noipa)) long double _Complex widest(long double _Complex c) { return c + 1; }
+__attribute__((noipa)) __int128 whole(__int128 n) { return n * 2; }
+#ifdef __AVX__
+__attribute__((noipa)) eight large(eight v, float k) { return v * k; }
+#endif
+
+int main(void)
+{
+	vector((four){1.5f, 3, 4.5f, 6}, 2);
+	held((struct holder){{1, 2, 3, 4}});
+	small(1 + 2 * I);
+	wide(3 - 4 * I, 2);
+	widest(5 + 6 * I);
+	whole(((__int128)5 << 64) + 7);
+#ifdef __AVX__
+	large((eight){1, 2, 3, 4, 5, 6, 7, 8}, 2);
+#endif
+	x.big = 5;
+	*(volatile unsigned char *)&x = 0xaa;
+	x.s = 4;
+	return 0;
+}
+EOF
+gcc -g -O1 -w -o kinds kinds.c
+"$HARK" record -q -o kinds.hark -- ./kinds
+# call NAME TEXT: what the call of a function is said to be.
+call() {
+	is "calls: $1" "$(ask "${2:-kinds}.hark" calls "$1" |
+		sed -E 's/^[0-9:+]+ +(.*)  \(from .*/\1/')" "$3"
+}
+call vector kinds 'vector(v = {1.5, 3, 4.5, 6}, k = 2) = {3, 6, 9, 12}'
+call held kinds 'held(h = {v = {1, 2, 3, 4}}) = {v = {1, 2, 3, 4}}'
+call small kinds 'small(c = 1 + 2i) = 2 + 4i'
+call wide kinds 'wide(c = 3 + -4i, k = 2) = 6 + -8i'
+call widest kinds 'widest(c = 5 + 6i) = 6 + 6i'
+call whole kinds 'whole(n = 0x50000000000000007) = 0xa000000000000000e'
+if grep -qw avx /proc/cpuinfo; then
+	gcc -g -O1 -w -mavx -o kinds-avx kinds.c
+	"$HARK" record -q -o kinds-avx.hark -- ./kinds-avx
+	call large kinds-avx "large(v = {1, 2, 3, 4, 5, 6, 7, 8}, k = 2) = {\
+2, 4, 6, 8, 10, 12, 14, 16}"
+else
+	skip "calls: large" "no AVX"
+fi
+is "a bit-field alone, with --all" "$(ask kinds.hark value x.s --all)" 'x.s = 4'
+is "a store to a part of a bit-field says nothing of the whole" \
+	"$(ask kinds.hark writes x.s | sed -E 's/^[0-9:+]+ +(.*)  \(.*/\1/' |
+		grep '?')" 'x.s: ?? -> ??'
+is "a store to all of it does" "$(ask kinds.hark last-write x.s |
+	sed -E 's/^[0-9:+]+ +(.*)  \(.*/\1/')" 'x.s: 21 -> 4'
