@@ -206,7 +206,8 @@ static uint64_t call_mask(const uint64_t *a, int64_t *answer)
 /* -- A new thread, and the end of one -- */
 
 /* One that gets no fs base of its own has that of its maker, at the same
- * time: it must be told apart from then on. */
+ * time, and must be told apart from then on; or, of vfork, while its maker
+ * waits. */
 static uint64_t call_clone(uint64_t flags, uint64_t plan)
 {
 	enum { VM = 0x100, VFORK = 0x4000, SETTLS = 0x80000 };
@@ -214,6 +215,15 @@ static uint64_t call_clone(uint64_t flags, uint64_t plan)
 	collect_claim((const void *)plan);
 	if ((flags & (VM | VFORK | SETTLS)) == VM)
 		collect_share((const void *)plan, sys_fs_base());
+	else if ((flags & (VM | VFORK | SETTLS)) == (VM | VFORK))
+		collect_lend((const void *)plan, sys_fs_base());
+	return 0;
+}
+
+static uint64_t call_vfork(uint64_t plan)
+{
+	collect_claim((const void *)plan);
+	collect_lend((const void *)plan, sys_fs_base());
 	return 0;
 }
 
@@ -340,6 +350,8 @@ static uint64_t call(struct probe_frame *frame, uint64_t plan, int64_t *answer)
 		return call_fork(g, answer);
 	case NR_CLONE3:
 		return call_clone3(a[0], plan);
+	case NR_VFORK:
+		return call_vfork(plan);
 	case NR_EXIT:
 		return call_exit(plan);
 	case NR_READ:

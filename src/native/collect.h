@@ -68,6 +68,9 @@ void collect_thread_ends(const struct collect_plan *plan, uint64_t fs);
 /* The thread whose fs base that is is about to make another one with the same:
  * they are told apart by their ids from now on. */
 void collect_share(const struct collect_plan *plan, uint64_t fs);
+/* The thread with this fs base is about to wait for a child that has its
+ * memory, and so its area, until the child executes another program or ends. */
+void collect_lend(const struct collect_plan *plan, uint64_t fs);
 /* The table is this process's from now on. A child of vfork must come later. */
 void collect_claim(const struct collect_plan *plan);
 /* hark may look: the thread is in a hooked system call, with that frame. */

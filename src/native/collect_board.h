@@ -140,6 +140,9 @@ struct collect_state {
 	uint32_t slow, pause, passed;
 	uint64_t ticks;	    /* of its clock, so far: collect_profile.c */
 	uint32_t differing; /* samples: of the first, hark gets to know more */
+	/* A child of vfork may have the area; or its owner has come back, and
+	 * has not been in a probe since: collect_ids(). */
+	uint32_t lent;
 };
 _Static_assert(sizeof(struct collect_state) <=
 		   sizeof((struct collect_area *)0)->collector,
@@ -390,6 +393,12 @@ struct collect_area *collect_fire_rest(struct probe_frame *frame,
 void collect_recursed(const struct collect_site *site,
 		      struct collect_area *area);
 struct collect_area *collect_new(const struct collect_site *site, uint64_t fs);
+/* The process and thread that are in a probe with this area: its owner's, or
+ * those of a child of vfork that has it meanwhile. */
+struct collect_ids {
+	uint32_t pid, tid;
+};
+struct collect_ids collect_ids(struct collect_area *area);
 /* One site of many that fire together, at that time; .busy is set. */
 void collect_fire_at(struct collect_area *area, const struct collect_site *site,
 		     const struct probe_frame *frame, uint64_t time_ns);

@@ -223,9 +223,9 @@ uint64_t collect_builtin(struct machine_host *h, enum probe_builtin what)
 
 	switch (what) {
 	case PROBE_BUILTIN_PID:
-		return w->area->pid;
+		return collect_ids(w->area).pid;
 	case PROBE_BUILTIN_TID:
-		return w->area->tid;
+		return collect_ids(w->area).tid;
 	case PROBE_BUILTIN_PPID:
 		return (uint64_t)sys_call3(NR_GETPPID, 0, 0, 0);
 	case PROBE_BUILTIN_UID:

@@ -216,13 +216,15 @@ uint8_t *collect_reserve(struct collect_work *w, uint32_t len)
 void collect_head(struct collect_work *w, struct collect_record *r,
 		  enum collect_record_kind kind, uint32_t len)
 {
+	const struct collect_ids ids = collect_ids(w->area);
+
 	r->size = (uint32_t)sizeof *r + len;
 	r->kind = kind;
 	r->site = w->site->number;
 	r->clause = w->clause;
 	r->time_ns = collect_now(w);
-	r->tid = w->area->tid;
-	r->pid = w->area->pid;
+	r->tid = ids.tid;
+	r->pid = ids.pid;
 }
 
 void collect_publish(struct collect_work *w, uint32_t size)

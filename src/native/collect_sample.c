@@ -217,6 +217,7 @@ static uint8_t *reserve(const struct putting *p, uint32_t len, bool waits)
 static void fill_head(const struct putting *p, uint8_t *body, uint32_t len,
 		      uint32_t kind)
 {
+	const struct collect_ids ids = collect_ids(p->w->area);
 	struct collect_record *r =
 	    (struct collect_record *)(void *)(body -
 					      sizeof(struct collect_record));
@@ -225,8 +226,8 @@ static void fill_head(const struct putting *p, uint8_t *body, uint32_t len,
 	    .size = (uint32_t)sizeof *r + len,
 	    .kind = kind,
 	    .time_ns = p->time_ns,
-	    .tid = p->w->area->tid,
-	    .pid = p->w->area->pid,
+	    .tid = ids.tid,
+	    .pid = ids.pid,
 	};
 }
 

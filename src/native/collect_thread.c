@@ -15,7 +15,9 @@
  *
  * A child that is not followed notes so in its own table: COLLECT_APART. A
  * child of vfork has table, fs and area of its parent, who sleeps, and is told
- * by its pid: so a table must be its parent's before. */
+ * by its pid: so a table must be its parent's before, and the area says that it
+ * is lent. As long as it does, the ids of a hit are the kernel's. The owner
+ * ends that when it next hits, since it waits until the child has gone. */
 #include "inside/sys.h"
 #include "native/collect_board.h"
 
@@ -266,6 +268,7 @@ static void forget_owner(struct collect_area *area)
 	struct collect_state *s = collect_state(area);
 
 	s->slow = s->pause = s->passed = 0;
+	s->lent = 0;
 	s->ticks = 0;
 	area->busy = 0;
 	area->next_token = 0;
@@ -466,6 +469,28 @@ struct collect_area *collect_area(const struct collect_plan *plan, uint64_t fs)
 	unlock(t);
 	unblock_signals(mask);
 	return area;
+}
+
+void collect_lend(const struct collect_plan *plan, uint64_t fs)
+{
+	struct collect_area *area = collect_area(plan, fs);
+
+	if (area != NULL)
+		collect_state(area)->lent = 1;
+}
+
+struct collect_ids collect_ids(struct collect_area *area)
+{
+	struct collect_state *s = collect_state(area);
+	struct collect_ids ids = {area->pid, area->tid};
+
+	if (s->lent == 0)
+		return ids;
+	ids.pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
+	ids.tid = own_tid();
+	if (ids.tid == area->tid)
+		s->lent = 0;
+	return ids;
 }
 
 /* The mark comes first, and then nobody is found by fs. Whoever was: usually

@@ -19,6 +19,7 @@ bool native_hooks(uint64_t number)
 	case NR_EPOLL_PWAIT2:
 	case NR_EXIT:
 	case NR_CLONE:
+	case NR_VFORK:
 	case NR_CLONE3:
 	case NR_EXECVE:
 	case NR_EXECVEAT:

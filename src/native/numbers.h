@@ -13,6 +13,7 @@ enum {
 	NR_ACTION = 13,
 	NR_MASK = 14,
 	NR_CLONE = 56,
+	NR_VFORK = 58,
 	NR_EXECVE = 59,
 	NR_EXIT = 60,
 	NR_PENDING = 127,
