@@ -31,6 +31,11 @@ enum {
 /* A thread that has been seen, and not been told to be gone. */
 struct seen {
 	int pid, tid;
+	bool is_strange; /* the numbers are of another namespace */
+};
+
+struct cpu_times {
+	uint64_t user_ns, system_ns;
 };
 
 struct job {
@@ -49,8 +54,8 @@ struct job {
 	size_t room;
 	struct seen *seen; /* owned */
 	size_t n_seen, seen_room;
-	size_t n_threads;	     /* ever seen */
-	uint64_t user_ns, system_ns; /* of a pid, before */
+	size_t n_threads;	 /* ever seen */
+	struct cpu_times before; /* of a pid */
 };
 
 /* -- The command line -- */
@@ -127,10 +132,12 @@ static void read_name(int pid, int tid, char out[NAME_SIZE])
 		close(fd);
 }
 
-/* CPU time of a process, with all its threads, and as a zombie, too. */
-static void read_times(pid_t pid, uint64_t *user_ns, uint64_t *system_ns)
+/* CPU time of a process, with all its threads, and as a zombie, too; and of the
+ * children that it has waited for, with theirs. 0: there is no such process. */
+static struct cpu_times read_times(pid_t pid, bool with_children)
 {
 	enum { BEHIND_NAME = 11 }; /* words, from the state on */
+	struct cpu_times out = {0};
 	int fd = proc_open(pid, 0, "stat", O_RDONLY | O_CLOEXEC);
 	char text[1024], *at;
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
@@ -140,13 +147,13 @@ static void read_times(pid_t pid, uint64_t *user_ns, uint64_t *system_ns)
 	at = strrchr(text, ')');
 	for (int i = 0; at != NULL && i <= BEHIND_NAME; i++)
 		at = strchr(at + 1, ' ');
-	*user_ns = *system_ns = 0;
-	if (at != NULL) {
-		*user_ns = strtoull(at, &at, 10) * tick;
-		*system_ns = strtoull(at, NULL, 10) * tick;
+	for (int left = with_children ? 2 : 1; at != NULL && left > 0; left--) {
+		out.user_ns += strtoull(at, &at, 10) * tick;
+		out.system_ns += strtoull(at, &at, 10) * tick;
 	}
 	if (fd >= 0)
 		close(fd);
+	return out;
 }
 
 /* -- Samples -- */
@@ -180,7 +187,8 @@ static int see(struct job *job, const struct session_sample *s,
 			job->seen = more;
 			job->seen_room = room;
 		}
-		job->seen[job->n_seen++] = (struct seen){s->pid, s->tid};
+		job->seen[job->n_seen++] =
+		    (struct seen){s->pid, s->tid, s->is_strange};
 		job->n_threads++;
 	}
 	if (!s->is_strange)
@@ -411,6 +419,42 @@ static void note_missed(struct job *job, const struct session *s)
 	profile_note(job->writer, text, &ignored);
 }
 
+/* -- CPU time -- */
+
+/* Is it the first thread of its process in the list? */
+static bool is_first_seen(const struct job *job, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (job->seen[k].pid == job->seen[i].pid)
+			return false;
+	return true;
+}
+
+/* Of all processes that were sampled. Those that have ended count with the one
+ * that waited for them; those that live, each by itself. Not known is what had
+ * no parent left to wait for it. */
+static struct cpu_times all_times(const struct job *job, pid_t first)
+{
+	bool follows = args_flag(job->args, "follow");
+	struct cpu_times all = read_times(first, follows), one;
+
+	if (all.user_ns < job->before.user_ns ||
+	    all.system_ns < job->before.system_ns)
+		return (struct cpu_times){0}; /* it is gone */
+	all.user_ns -= job->before.user_ns;
+	all.system_ns -= job->before.system_ns;
+	for (size_t i = 0; follows && i < job->n_seen; i++) {
+		const struct seen *s = &job->seen[i];
+
+		if (s->pid == first || s->is_strange || !is_first_seen(job, i))
+			continue;
+		one = read_times(s->pid, true);
+		all.user_ns += one.user_ns;
+		all.system_ns += one.system_ns;
+	}
+	return all;
+}
+
 /* Until all is said; *status is the program's, or -1. */
 static int run_session(struct job *job, struct session *s, int *status,
 		       struct hark_err *err)
@@ -421,15 +465,16 @@ static int run_session(struct job *job, struct session *s, int *status,
 	struct collect_account account;
 	struct session_clock clock;
 	struct session_waits waits;
+	struct cpu_times cpu;
 	struct hark_err second;
 	int rc = probe_watch(s, is_child, &why, err);
 
 	if (session_stop(s, rc < 0 ? &second : err) < 0)
 		rc = -1;
 	end.ended_ns = (uint64_t)tracee_now_ns();
-	read_times(session_pid(s), &end.cpu_user_ns, &end.cpu_system_ns);
-	end.cpu_user_ns -= job->user_ns;
-	end.cpu_system_ns -= job->system_ns;
+	cpu = all_times(job, session_pid(s));
+	end.cpu_user_ns = cpu.user_ns;
+	end.cpu_system_ns = cpu.system_ns;
 	session_sampled(s, &account, &clock);
 	session_waited(s, &waits);
 	count_lost(job, &account, &waits);
@@ -522,7 +567,7 @@ int cmd_profile(const struct cli_args *args)
 	    .beside = args_flag(args, "detach"),
 	};
 	if (job.pid != 0)
-		read_times(job.pid, &job.user_ns, &job.system_ns);
+		job.before = read_times(job.pid, args_flag(args, "follow"));
 	supervise_begin(&job.supervise);
 	job.launch.ignore_chld = job.supervise.chld_was_ignored;
 	rc = open_writer(&job, &err) < 0 ? cli_fail(&err) : run(&job, &status);

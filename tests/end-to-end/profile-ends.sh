@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/profile.bash"
 
-plan 9
+plan 15
 
 build_prog
 
@@ -80,3 +80,34 @@ is "and that is not all" "$(look complete)" False
 exec 7>&-
 wait $hark
 is "it ends well" "$? $(tail -n 1 said)" "0 ok"
+
+# -- CPU time is that of all processes that are sampled --
+
+gcc -O2 "$SRC/profile_family.c" -o family || exit 1
+# near: is what hark says of user mode, and of the kernel, near to what
+# the program says? Its clock ticks a hundred times a second.
+near() {
+	python3 - <<'END'
+import json, subprocess, sys, os
+said = [int(n) for n in open("family.out").read().split()[1:]]
+info = json.loads(subprocess.run(
+    [os.environ["HARK"], "info", "--json", "family.hark"],
+    capture_output=True, text=True).stdout)
+for name, want in zip(("user", "system"), said):
+    is_ = info[f"cpu_{name}_ns"] / 1000
+    print("right" if abs(is_ - want) < 60000 + want / 5
+          else f"{name}: {is_}, not {want}")
+END
+}
+for how in waits lives; do
+	"$HARK" profile -f -o family.hark --force -- ./family $how \
+		>family.out 2>errors
+	is "a parent whose child $how" "$?" 0
+	is "the CPU time of both, $how" "$(near | xargs)" "right right"
+	said=$(sed -nE 's/.*profile: ([0-9]+) % of the CPU time was.*/\1/p' errors)
+	read -r child user system <family.out
+	want=$((100 * system / (user + system)))
+	ok "the kernel's share is of both, $how: ${said:-not said}" \
+		test "${said:-$want}" -le $((want + 20))
+	[ $how = waits ] || kill "$child"
+done
