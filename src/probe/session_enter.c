@@ -187,12 +187,25 @@ int session_enter_started(struct session *s, struct hark_err *err)
 	return insert(s, err);
 }
 
+/* Before any system call is made in them, which a filter may kill them for. */
+static int may_enter(const struct session *s, struct hark_err *err)
+{
+	const struct door *d = &s->door;
+
+	for (int i = 0; i < d->n_threads; i++)
+		if (refuse_thread(d->pid, d->threads[i].tid,
+				  &d->threads[i].seen, err) < 0)
+			return -1;
+	return 0;
+}
+
 int session_enter_running(struct session *s, struct hark_err *err)
 {
 	struct hark_err first;
 
 	if (refuse_process(s->pid, err) < 0 || insert_adopt(s->pid, err) < 0 ||
 	    make_draft(s, err) < 0 || session_hold(s, err) < 0 ||
+	    may_enter(s, err) < 0 ||
 	    insert_look(s->pid, err) < 0) /* somebody may have been faster */
 		return -1;
 	if (naming_is_fresh(s->now.draft.naming) && insert(s, &first) == 0)
