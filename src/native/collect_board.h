@@ -143,6 +143,7 @@ struct collect_state {
 	/* A child of vfork may have the area; or its owner has come back, and
 	 * has not been in a probe since: collect_ids(). */
 	uint32_t lent;
+	uint32_t has_bases; /* it is entered by more than one fs base */
 };
 _Static_assert(sizeof(struct collect_state) <=
 		   sizeof((struct collect_area *)0)->collector,

@@ -13,6 +13,10 @@
  * area along. Of these, some end unseen (a process that shares memory leaves
  * by exit_group): they are looked for when there is no area left.
  *
+ * One that has a base of its own and changes it, and maybe back again (it runs
+ * code of another program, as a replayer of hark does), is entered by each that
+ * it is seen with. Two areas of one thread would be two stacks of one thread.
+ *
  * A child that is not followed notes so in its own table: COLLECT_APART. A
  * child of vfork has table, fs and area of its parent, who sleeps, and is told
  * by its pid: so a table must be its parent's before, and the area says that it
@@ -268,7 +272,7 @@ static void forget_owner(struct collect_area *area)
 	struct collect_state *s = collect_state(area);
 
 	s->slow = s->pause = s->passed = 0;
-	s->lent = 0;
+	s->lent = s->has_bases = 0;
 	s->ticks = 0;
 	area->busy = 0;
 	area->next_token = 0;
@@ -327,6 +331,23 @@ static struct collect_area *entered_before(struct collect_table *t, uint64_t fs)
 	area = area_of(w);
 	remove_entry(w);
 	return area;
+}
+
+/* The area of this thread, by any key; NULL: it is new. */
+static struct collect_area *entered_by_id(struct collect_table *t)
+{
+	uint32_t tid = own_tid();
+
+	for (unsigned i = 0; i < COLLECT_ENTRIES; i++) {
+		const struct collect_who *w = &t->who[i];
+
+		if (w->area > 1 && w->fs != COLLECT_NOBODY &&
+		    area_of(w)->tid == tid) {
+			collect_state(area_of(w))->has_bases = 1;
+			return area_of(w);
+		}
+	}
+	return NULL;
 }
 
 /* All signals are blocked, so blocking those of any set changes nothing; but
@@ -393,6 +414,8 @@ static struct collect_area *enter_thread(const struct collect_plan *plan,
 	if (room == NULL)
 		return NULL;
 	area = key == fs ? entered_before(t, fs) : NULL;
+	if (area == NULL && key == fs)
+		area = entered_by_id(t);
 	if (area == NULL)
 		area = take_area(plan, fs);
 	if (area == NULL && bury(plan, t))
@@ -524,13 +547,25 @@ void collect_share(const struct collect_plan *plan, uint64_t fs)
 	unblock_signals(mask);
 }
 
-/* A child of vfork that ends is not the thread that the area belongs to. */
-static void leave(const struct collect_plan *plan, struct collect_who *w)
+static void remove_all(struct collect_table *t, const struct collect_area *area)
 {
-	if (w == NULL || area_of(w)->tid != own_tid())
+	for (unsigned i = 0; i < COLLECT_ENTRIES; i++)
+		if (t->who[i].area == (uint64_t)(uintptr_t)area)
+			remove_entry(&t->who[i]);
+}
+
+/* A child of vfork that ends is not the thread that the area belongs to. */
+static void leave(const struct collect_plan *plan, struct collect_table *t,
+		  struct collect_who *w)
+{
+	struct collect_area *area = w != NULL ? area_of(w) : NULL;
+
+	if (area == NULL || area->tid != own_tid())
 		return;
 	remove_entry(w);
-	give_back(plan, area_of(w));
+	if (collect_state(area)->has_bases)
+		remove_all(t, area);
+	give_back(plan, area);
 }
 
 void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
@@ -539,9 +574,9 @@ void collect_thread_ends(const struct collect_plan *plan, uint64_t fs)
 	uint64_t mask = block_signals();
 
 	lock(t);
-	leave(plan, find(t, fs, NULL));
+	leave(plan, t, find(t, fs, NULL));
 	if (t->has_shared != 0)
-		leave(plan, find(t, collect_tid_key(own_tid()), NULL));
+		leave(plan, t, find(t, collect_tid_key(own_tid()), NULL));
 	unlock(t);
 	unblock_signals(mask);
 }

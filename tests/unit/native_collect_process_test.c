@@ -170,7 +170,8 @@ START_TEST(threads_without_an_area_are_counted)
 		/* Somebody else's entries: areas that are not given back. */
 		if (i < 2)
 			collect_area(w.plan,
-				     (uint64_t)(uintptr_t)fs_of_others[i]);
+				     (uint64_t)(uintptr_t)fs_of_others[i])
+			    ->tid = 0x10000000u + (unsigned)i;
 		else
 			in_thread(hit_once);
 	}
@@ -184,12 +185,14 @@ END_TEST
 
 START_TEST(the_table_may_be_full)
 {
+	static struct collect_area other;
 	struct collect_who *who;
 
 	open_world("pid1::f0:entry { @ = count(); }");
 	who = w.table->who;
 	for (unsigned i = 0; i < COLLECT_ENTRIES; i++)
-		who[i] = (struct collect_who){.fs = 0x10000 + i, .area = 8};
+		who[i] = (struct collect_who){
+		    .fs = 0x10000 + i, .area = (uint64_t)(uintptr_t)&other};
 	world_hit(&w, 0, 0);
 	ck_assert_uint_eq(world_account(&w, 0).dropped, 1);
 	/* One who is gone makes room. */
@@ -249,6 +252,46 @@ START_TEST(threads_that_share_their_fs_are_told_apart)
 	ck_assert_uint_eq(mine->fs, 0x10000000);
 	collect_thread_ends(w.plan, 0x10000000);
 	ck_assert_uint_eq(collect_part(mine)->owner & 3, 0);
+	close_world();
+}
+END_TEST
+
+START_TEST(a_thread_with_two_fs_bases_has_one_area)
+{
+	struct collect_area *area;
+	uint32_t owner;
+
+	open_world("pid1::f0:entry { @ = count(); }");
+	area = collect_area(w.plan, sys_fs_base());
+	owner = area->owner;
+	for (int i = 0; i < 3; i++) {
+		ck_assert_ptr_eq(collect_area(w.plan, 0x10000000), area);
+		ck_assert_ptr_eq(collect_area(w.plan, sys_fs_base()), area);
+	}
+	ck_assert_uint_eq(((struct collect_board *)(void *)w.board)->high, 1);
+	/* Its end is the end of all of them. */
+	collect_thread_ends(w.plan, sys_fs_base());
+	ck_assert_uint_eq(collect_part(area)->owner & 3, 0);
+	ck_assert_uint_ne(collect_area(w.plan, 0x10000000)->owner, owner);
+	close_world();
+}
+END_TEST
+
+START_TEST(what_is_lent_is_its_owners_again_when_that_comes_back)
+{
+	struct collect_area *area;
+	uint32_t tid;
+
+	open_world("pid1::f0:entry { @ = count(); }");
+	collect_lend(w.plan, sys_fs_base());
+	area = collect_area(w.plan, sys_fs_base());
+	tid = area->tid;
+	area->tid++; /* as if this were the child */
+	ck_assert_uint_eq(collect_ids(area).tid, tid);
+	ck_assert_uint_eq(collect_state(area)->lent, 1);
+	area->tid = tid;
+	ck_assert_uint_eq(collect_ids(area).tid, tid);
+	ck_assert_uint_eq(collect_state(area)->lent, 0);
 	close_world();
 }
 END_TEST
@@ -345,6 +388,9 @@ Suite *native_collect_process_suite(void)
 	tcase_add_test(t, the_table_may_be_full);
 	tcase_add_test(t, a_thread_that_gets_its_fs_later_is_the_same);
 	tcase_add_test(t, threads_that_share_their_fs_are_told_apart);
+	tcase_add_test(t, a_thread_with_two_fs_bases_has_one_area);
+	tcase_add_test(t,
+		       what_is_lent_is_its_owners_again_when_that_comes_back);
 	tcase_add_test(t, those_that_end_unseen_leave_room_for_others);
 	tcase_add_test(t, threads_are_known_by_themselves_if_all_are);
 	tcase_add_test(t, raise_and_stop_are_meant_for_the_program);

@@ -85,12 +85,22 @@ static void end(void)
 	close_world();
 }
 
+/* Another base stands for another thread, which needs a number of its own. */
+static struct collect_area *area_with(uint64_t fs)
+{
+	struct collect_area *area = collect_area(w.plan, fs);
+
+	if (fs != (uint64_t)pthread_self())
+		area->tid = (uint32_t)fs | 1u << 30;
+	return area;
+}
+
 /* Into the ring of the thread with that base: frames from s->from on, each with
  * its number as its address. */
 static void write_as(uint64_t fs, uint32_t tid, const struct collect_sample *s,
 		     uint32_t n)
 {
-	struct collect_work *work = collect_work(collect_area(w.plan, fs));
+	struct collect_work *work = collect_work(area_with(fs));
 	uint32_t len = (uint32_t)(sizeof *s + 8ul * n);
 	uint8_t *body = collect_reserve(work, len);
 	uint64_t *word = (uint64_t *)(void *)(body + sizeof *s);
@@ -199,7 +209,7 @@ static void pause_now(void)
 
 static uint32_t owner_of(uint64_t fs)
 {
-	return collect_area(w.plan, fs)->owner;
+	return area_with(fs)->owner;
 }
 
 START_TEST(a_thread_is_gone_when_all_of_it_was_put)
