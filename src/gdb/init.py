@@ -319,6 +319,134 @@ class Record(Command):
                            "reverse-continue and seek go back in it.")
 
 
+# -- What would change what happened --
+
+RECORDING = "hark: this is a recording: "
+NO_CALLS = RECORDING + (
+    "functions of the program cannot be called in it. `break FUNCTION` and "
+    "`finish` show what its own calls returned; gdb's $_strlen, $_streq, "
+    "$_memeq and $_regex work on it.")
+NO_CHANGES = RECORDING + (
+    "what happened in it cannot be changed. Variables of gdb's own can: "
+    "set $x = 1.")
+
+
+def explained(error):
+    """What gdb says of a change that hark has forbidden it, in words that tell
+    why."""
+    text = str(error)
+    if "may-call-functions is off" in text:
+        return NO_CALLS
+    if re.match(r"Writing to (memory|registers) is not allowed", text):
+        return NO_CHANGES
+    return text
+
+
+class Print(Command):
+    """Print value of expression EXP.
+Usage: print [[OPTION]... --] [/FMT] [EXP]
+
+As gdb's own `print`, with its options and formats (`help call`); but what
+would change the recorded program is refused with a reason."""
+
+    kind = gdb.COMMAND_DATA
+    completes = gdb.COMPLETE_EXPRESSION
+
+    def invoke(self, words, from_tty):
+        try:
+            gdb.execute("call " + words, from_tty)
+        except gdb.error as e:
+            Doubt.about = None
+            raise gdb.GdbError(explained(e)) from None
+
+
+class SetVariable(Command):
+    """Evaluate expression EXP and assign the result to a variable of gdb's own.
+Usage: set variable VAR = EXP"""
+
+    kind = gdb.COMMAND_DATA
+    completes = gdb.COMPLETE_EXPRESSION
+
+    def invoke(self, words, from_tty):
+        if not words.strip():
+            raise gdb.GdbError("Argument required (expression to compute).")
+        try:
+            gdb.parse_and_eval(words)
+        except gdb.error as e:
+            raise gdb.GdbError(explained(e)) from None
+
+
+class Doubt:
+    """Of a command that hark cannot take the place of: was it refused? A hook
+    before it sets this, one after it, which is not run if it failed, takes it
+    back; what is left is said at the next prompt, and at the end."""
+
+    about = None
+    texts = {"call": NO_CALLS, "output": NO_CALLS, "set": NO_CHANGES}
+
+    @classmethod
+    def say(cls, *_):
+        if cls.about is not None:
+            print(cls.texts[cls.about])
+        cls.about = None
+
+    @classmethod
+    def begin(cls, about):
+        cls.say()
+        cls.about = about
+
+
+class Refused(Command):
+    """A command that has no meaning in a recording."""
+
+    def __init__(self, name, why):
+        self.why = why
+        super().__init__(name)
+
+    def invoke(self, words, from_tty):
+        raise gdb.GdbError(RECORDING + self.why)
+
+
+class Signal(Refused):
+    """Signals come when they came; `signal 0` continues, as `continue` does."""
+
+    def invoke(self, words, from_tty):
+        if words.strip() != "0":
+            super().invoke(words, from_tty)
+        gdb.execute("continue", from_tty)
+
+
+REFUSED = {
+    "jump": "it goes the way that it went. `tbreak LINE`, then `continue` or "
+            "`reverse-continue`, stops where it came by; `seek` goes anywhere.",
+    "return": "a function returns what it returned. `finish` goes to its end, "
+              "`reverse-finish` to its begin.",
+    "queue-signal": "signals come when they came. `catch signal` stops at "
+                    "them.",
+    "kill": "nothing runs that could be killed. `quit` ends the session.",
+    "compile": "code cannot be added to what happened in it.",
+}
+
+
+DETACHED = ("hark: no process of the recording is looked at now. `attach PID` goes "
+            "to one, `monitor processes` lists them, `quit` ends the session.")
+
+
+def refuse_changes():
+    Print("print")
+    SetVariable("set variable")
+    for name, why in REFUSED.items():
+        Refused(name, why)
+    Signal("signal", REFUSED["queue-signal"])
+    gdb.execute("define hookpost-detach\necho " + DETACHED + "\\n\nend")
+    for name in Doubt.texts:
+        gdb.execute(f"define hook-{name}\npython Doubt.begin({name!r})\nend")
+        gdb.execute(f"define hookpost-{name}\npython Doubt.about = None\nend")
+    gdb.events.before_prompt.connect(Doubt.say)
+    if hasattr(gdb.events, "gdb_exiting"):
+        gdb.events.gdb_exiting.connect(Doubt.say)
+
+
 # -- Values with bytes that are not known --
 #
 # The server has put marks in their places, for gdb shows nothing of a structure
@@ -603,6 +731,7 @@ def begin():
     DeleteCheckpoint("delete checkpoint")
     gdb.pretty_printers.append(unknown_printer)
     define_hooks()
+    refuse_changes()
     use_sources()
     if has_printers:
         gdb.events.new_objfile.connect(load_printers)

@@ -5,7 +5,7 @@
 # backwards.  What gdb says is held against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/back.bash"
-plan 129
+plan 131
 
 LINE=$(grep -n 'the crash' "$SRC/back_prog.c" | cut -d: -f1)
 CULPRIT=$(grep -n 'the culprit' "$SRC/back_prog.c" | cut -d: -f1)
@@ -106,9 +106,10 @@ all_commands() {
 
 	session "$f" 'set var total = 1' 'set $rax = 1' 'print (int)add(1, 2)' \
 		'record' 'jump main'
-	like "$how: writes are refused" "$out" 'Writing to memory is not allowed'
+	like "$how: writes are refused" "$out" 'hark: this is a recording: what happened in it cannot be changed'
 	like "$how: registers, too" "$out" 'Writing to registers is not allowed'
-	like "$how: calls are refused" "$out" 'Cannot call functions in the program'
+	like "$how: calls are refused" "$out" 'hark: this is a recording: functions of the program cannot be called'
+	like "$how: so are jumps" "$out" 'hark: this is a recording: it goes the way'
 	like "$how: gdb's record is refused" "$out" 'hark: this is a recording already'
 	[ "$how" != pie ] || more_commands "$f" "$said"
 }
