@@ -1,9 +1,10 @@
 /* image/dw_names.c - which variables and types does a file name?
  *
  * One pass over all entries finds the variables that have one place for the
- * whole run (globals, static ones of functions and classes) and the types
- * that are complete. They are sorted by their plain name, so that "count" and
- * "shop::count" begin at the same place; who asks compares the rest.
+ * whole run (globals, static ones of functions and classes), the types that
+ * are complete, and the constants of enums. They are sorted by their plain
+ * name, so that "count" and "shop::count" begin at the same place; who asks
+ * compares the rest.
  *
  * M1  The pass reads each entry once, in the order of the section.
  * M2  A name costs one row. Entries that only refer to a name elsewhere are
@@ -72,14 +73,38 @@ static int add(struct dw *d, struct dw_names *out, const struct dw_entry *e)
 	return 0;
 }
 
+/* An enumerator's row leads to its enum, which comes right before it. */
+static int add_enumerator(struct dw *d, struct dw_names *out,
+			  const struct dw_entry *e, uint64_t in)
+{
+	const char *name = dw_entry_name(e);
+	struct dw_name *new;
+
+	if (name == NULL || name[0] == '\0')
+		return 0;
+	new = vec_push(&out->all, d->heap);
+	if (new == NULL)
+		return -1;
+	*new = (struct dw_name){
+	    .name = name, .u = e->u, .die = in, .tag = TAG_ENUMERATOR};
+	return 0;
+}
+
 static int pass(struct dw *d, struct dw_unit *u, struct dw_names *out)
 {
 	struct dw_entry e, next;
 	bool more = dw_entry_at(u, u->die, &e);
+	uint64_t in = 0; /* the enum that was last come to */
 
 	while (more) {
-		if (add(d, out, &e) < 0)
+		if (e.decl->tag == TAG_ENUMERATION_TYPE)
+			in = e.die;
+		if (e.decl->tag == TAG_ENUMERATOR && in != 0) {
+			if (add_enumerator(d, out, &e, in) < 0)
+				return -1;
+		} else if (add(d, out, &e) < 0) {
 			return -1;
+		}
 		more = dw_entry_after(&e, &next);
 		e = next;
 	}

@@ -438,8 +438,8 @@ struct dw_names {
 	} all; /* by name */
 };
 
-/* Variables that have one place, and named types that are complete; NULL
- * with err. */
+/* Variables that have one place, named types that are complete, and
+ * enumerators (whose entry here is that of their enum); NULL with err. */
 struct dw_names *dw_names_of(struct dw *d, struct hark_err *err);
 void dw_names_free(struct dw *d);
 /* The first of that name; all of them follow it. n: those left. */

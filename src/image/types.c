@@ -299,7 +299,7 @@ void type_look(struct type t, struct type_facts *out)
 		out->target.stars--;
 		return;
 	}
-	if (!look(&t, out))
+	if (type_look_basic(t, out) || !look(&t, out))
 		return;
 	if (out->kind == TYPE_ARRAY)
 		size_array(t, out);
@@ -383,7 +383,7 @@ static void put_type(struct text *o, struct type t, int depth)
 	uint16_t tag;
 
 	if (t.unit == NULL || depth == TEXT_DEPTH || !type_entry(t, &e)) {
-		put(o, t.unit == NULL ? "void" : "...");
+		put(o, "%s", t.unit != NULL ? "..." : type_basic_name(t));
 		return;
 	}
 	tag = e.decl->tag;
@@ -600,6 +600,37 @@ bool type_enum_value(struct type t, const char *name, int64_t *out)
 	return false;
 }
 
+int type_each_enumerator(struct image_file *f, const char *name, uint64_t pc,
+			 int (*visit)(void *ctx, struct type t, int64_t value),
+			 void *ctx, struct hark_err *err)
+{
+	struct dw_names *names;
+	const struct dw_name *n;
+	const struct dw_unit *unit = NULL;
+	struct dw *d;
+	int64_t value;
+	size_t left = 0;
+	int rc = 0;
+
+	dw_begin(f);
+	d = dw_of(f, err);
+	names = d != NULL ? dw_names_of(d, err) : NULL;
+	if (names == NULL)
+		return -1;
+	if (pc != 0 && dw_unit_at(d, pc) != NULL)
+		unit = dw_full(dw_unit_at(d, pc));
+	n = dw_names_find(names, name, &left);
+	for (; n != NULL && left > 0 && rc == 0 && strcmp(n->name, name) == 0;
+	     left--, n++) {
+		struct type t = {.unit = n->u, .die = n->die};
+
+		if (n->tag == TAG_ENUMERATOR && (pc == 0 || n->u == unit) &&
+		    type_enum_value(t, name, &value))
+			rc = visit(ctx, t, value);
+	}
+	return rc;
+}
+
 /* -- Functions -- */
 
 int type_each_parameter(struct type t,
@@ -688,16 +719,15 @@ static bool is_tagged(uint16_t tag)
 	       tag == TAG_UNION_TYPE || tag == TAG_ENUMERATION_TYPE;
 }
 
-bool type_needs_keyword(struct type t)
+bool type_is_of_c(struct type t)
 {
 	/* C89, C, C99, C11, C17, and what is not said */
 	static const uint8_t languages[] = {0x01, 0x02, 0x0c, 0x1d, 0x2c, 0};
-	struct dw_entry e, unit;
+	struct dw_entry unit;
 	struct dw_value v;
 	uint64_t language;
 
-	if (t.unit == NULL || t.stars > 0 || !dw_entry_at(t.unit, t.die, &e) ||
-	    !is_tagged(e.decl->tag) || !dw_entry_at(t.unit, t.unit->die, &unit))
+	if (t.unit == NULL || !dw_entry_at(t.unit, t.unit->die, &unit))
 		return false;
 	v = dw_entry_get(&unit, AT_LANGUAGE);
 	language = v.class == DWARF_CONSTANT ? v.u : 0;
@@ -705,6 +735,15 @@ bool type_needs_keyword(struct type t)
 		if (languages[i] == language)
 			return true;
 	return false;
+}
+
+bool type_needs_keyword(struct type t)
+{
+	struct dw_entry e;
+
+	return t.unit != NULL && t.stars == 0 &&
+	       dw_entry_at(t.unit, t.die, &e) && is_tagged(e.decl->tag) &&
+	       type_is_of_c(t);
 }
 
 int type_named(struct image_file *f, const char *name, struct type *out,
@@ -725,7 +764,7 @@ int type_named(struct image_file *f, const char *name, struct type *out,
 	n = dw_names_find(names, name, &left);
 	for (; n != NULL && left > 0 && strcmp(n->name, name) == 0; left--, n++)
 		if (n->tag != TAG_VARIABLE && n->tag != TAG_MEMBER &&
-		    (tag == 0 || n->tag == tag)) {
+		    n->tag != TAG_ENUMERATOR && (tag == 0 || n->tag == tag)) {
 			if (best == NULL || !is_tagged(n->tag))
 				best = n;
 			if (tag != 0 || !is_tagged(n->tag))

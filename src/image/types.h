@@ -19,11 +19,37 @@
 struct dw_unit;
 
 struct type {
-	struct dw_unit *unit; /* NULL: void */
+	struct dw_unit *unit; /* NULL: void, or one of enum type_basic */
 	uint64_t die;
 	uint32_t dim;	/* of an array of arrays: how many are gone */
 	uint32_t stars; /* pointers to it, that the file need not speak of */
 };
+
+/* C's arithmetic types, as this ABI has them, and C++'s bool. They need no
+ * file: the results of operators have types that a program may not mention.
+ * ORDER type_basic */
+enum type_basic {
+	TYPE_BASIC_NONE,
+	TYPE_BASIC_BOOL,
+	TYPE_BASIC_CHAR,
+	TYPE_BASIC_SCHAR,
+	TYPE_BASIC_UCHAR,
+	TYPE_BASIC_SHORT,
+	TYPE_BASIC_USHORT,
+	TYPE_BASIC_INT,
+	TYPE_BASIC_UINT,
+	TYPE_BASIC_LONG,
+	TYPE_BASIC_ULONG,
+	TYPE_BASIC_INT128,
+	TYPE_BASIC_UINT128,
+	TYPE_BASIC_FLOAT,
+	TYPE_BASIC_DOUBLE,
+	TYPE_BASIC_LDOUBLE,
+	TYPE_BASIC_MAX
+};
+struct type type_basic(enum type_basic which);
+/* By C's words for it, in any order: "unsigned long int". */
+bool type_basic_named(const char *words, struct type *out);
 
 enum type_kind {
 	TYPE_VOID,
@@ -89,17 +115,25 @@ const char *type_enumerator(struct type t, int64_t value);
 /* The other way; false if it has none of that name. */
 bool type_enum_value(struct type t, const char *name, int64_t *out);
 
+struct image_file;
+/* The enums with an enumerator of this name; pc not 0: those that the source
+ * file of the code there knows. Not 0 from visit ends it and is returned. */
+int type_each_enumerator(struct image_file *f, const char *name, uint64_t pc,
+			 int (*visit)(void *ctx, struct type t, int64_t value),
+			 void *ctx, struct hark_err *err);
+
 /* Types of a function's parameters, in their order. */
 int type_each_parameter(struct type t,
 			int (*visit)(void *ctx, struct type parameter),
 			void *ctx);
 
-struct image_file;
 /* By name: "shop", "struct shop", "unsigned int", as the file has them. Without
  * a keyword, typedefs and what is built in come before structs. */
 int type_named(struct image_file *f, const char *name, struct type *out,
 	       struct hark_err *err);
 /* A struct, union or enum of C: "shop" alone would not mean it there. */
 bool type_needs_keyword(struct type t);
+/* Is the source file of the type C, not C++ or another language? */
+bool type_is_of_c(struct type t);
 
 #endif
