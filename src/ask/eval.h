@@ -1,14 +1,19 @@
-/* ask/eval.h - what does a person mean by WHAT?
+/* ask/eval.h - expressions: what does a person mean by WHAT?
  *
  *	count   shop.name   p->next->id   *p   grid[1][2]   &shop.color
+ *	count + 1   (a - b) / 2   p != 0 && p->id == 'x'   sizeof shop
  *	0x55d0c0de   table+16   $rax   (struct node *)0x55d0c0de
  *	buffer:32   *p@4
  *
- * Names are locals in scope, then fields of "this", then globals, then
- * symbols. A number, or a symbol without debug information, is an address:
- * what is there is bytes. `:N` at the end asks for N bytes as they are, `@N`
- * for N things of the kind in a row. A byte offset behind a name that is no
- * number and no pointer counts from its address. */
+ * Operators, types and conversions are C's. Names are locals in scope, then
+ * fields of "this", then globals, then enumerators, then symbols. `:N` at the
+ * end asks for N bytes as they are, `@N` for N things of the kind in a row.
+ *
+ * Where that and C differ: a number that is all of WHAT, and a sum that has
+ * nothing but numbers, or a register, is an address: what is there is bytes.
+ * So is what lies N bytes after the begin of an array, a struct or a symbol
+ * without debug information, if `table+N` is all of WHAT; as a part of an
+ * expression, table+N is C's pointer to an element. */
 #ifndef ASK_EVAL_H
 #define ASK_EVAL_H
 
@@ -24,8 +29,17 @@ struct eval {
 struct value {
 	bool is_typed;
 	bool is_number;	 /* untyped, and no thing in memory: an address */
+	bool is_literal; /* the same, of numbers alone; type is as C has it */
 	bool is_address; /* the same, but it was asked for itself, by & */
 	bool is_code;
+	bool is_computed; /* by operators: it is nowhere but in bytes */
+	bool is_unknown;  /* the same, of what is not known */
+	bool is_enumerator;
+	bool is_referred; /* named by a reference to it */
+	bool is_offset;	  /* array + number: a pointer, computed. But if it is
+			   * all of WHAT, it is what lies at offset_at. */
+	uint64_t offset_at;
+	uint8_t bytes[16]; /* if it is computed */
 	struct type type;
 	uint64_t len;	   /* of all its bytes; 0: not known */
 	uint64_t repeated; /* by @N; 0: it is one */

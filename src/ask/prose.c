@@ -28,10 +28,10 @@ static bool fit(struct prose *t, size_t n)
 	size_t want = t->len + n + 4, room = t->room;
 	char *more;
 
-	if (want <= t->room)
-		return true;
 	if (t->len + n > t->max)
 		return false;
+	if (want <= t->room)
+		return true;
 	room += room / 2;
 	room = room < want ? want : room;
 	room = room < 64 ? 64 : room;

@@ -80,6 +80,50 @@ int ask_index = 2;
 unsigned char ask_raw[16] = {0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4};
 __thread int ask_of_thread;
 
+struct ask_numbers {
+	signed char sc;
+	unsigned char uc;
+	short s;
+	unsigned short us;
+	int i, minus;
+	unsigned u;
+	long l;
+	unsigned long ul;
+	float f;
+	double d;
+	long double ld;
+	_Bool b;
+	char c;
+	unsigned bits : 5;
+	int sbits : 6;
+	unsigned wide : 32;
+	int *p, *q;
+	struct ask_node *node;
+	int array[8];
+	char text[8];
+} ask_n = {.sc = -100,
+	   .uc = 200,
+	   .s = -30000,
+	   .us = 60000,
+	   .i = 77,
+	   .minus = -9,
+	   .u = 4000000000,
+	   .l = -5000000000,
+	   .ul = 0xffffffffffffff00,
+	   .f = 0.1f,
+	   .d = 2.7,
+	   .ld = 1.25L,
+	   .b = 1,
+	   .c = 'x',
+	   .bits = 30,
+	   .sbits = -20,
+	   .wide = 4000000000,
+	   .p = &ask_n.array[2],
+	   .q = &ask_n.array[7],
+	   .node = ask_array,
+	   .array = {10, 11, 12, 13, 14, 15, 16, 17},
+	   .text = "text"};
+
 /* -- This process, as a source -- */
 
 static struct hark_module self_module;
@@ -405,6 +449,359 @@ START_TEST(registers_have_names)
 }
 END_TEST
 
+/* -- Operators -- */
+
+/* What C itself makes of an expression: its type, and its value as text. */
+struct as_c {
+	const char *type;
+	char text[64];
+};
+
+static struct as_c of_long(const char *type, long v)
+{
+	struct as_c c = {.type = type};
+
+	snprintf(c.text, sizeof c.text, "%ld", v);
+	return c;
+}
+
+static struct as_c of_int(int v)
+{
+	return of_long("int", v);
+}
+
+static struct as_c of_slong(long v)
+{
+	return of_long("long", v);
+}
+
+static struct as_c of_ulong(unsigned long v)
+{
+	struct as_c c = {.type = "unsigned long"};
+
+	snprintf(c.text, sizeof c.text, "%lu", v);
+	return c;
+}
+
+static struct as_c of_uint(unsigned v)
+{
+	struct as_c c = of_ulong(v);
+
+	c.type = "unsigned int";
+	return c;
+}
+
+/* Digits as few as lead back to it are not what is tested here. */
+static struct as_c of_float(const char *type, const void *bytes, size_t len)
+{
+	struct as_c c = {.type = type};
+
+	ck_assert_uint_le(len, 16);
+	for (size_t i = 0; i < len; i++)
+		snprintf(c.text + 2 * i, 3, "%02x",
+			 ((const uint8_t *)bytes)[i]);
+	return c;
+}
+
+static struct as_c of_single(float v)
+{
+	return of_float("float", &v, sizeof v);
+}
+
+static struct as_c of_double(double v)
+{
+	return of_float("double", &v, sizeof v);
+}
+
+static struct as_c of_ldouble(long double v)
+{
+	return of_float("long double", &v, 10);
+}
+
+static struct as_c of_pointer(const volatile void *v)
+{
+	struct as_c c = {.type = ""};
+
+	snprintf(c.text, sizeof c.text, "%p", (const void *)v);
+	return c;
+}
+
+static void compare_with_c(const char *what, struct as_c c)
+{
+	struct hark_err err = {0};
+	char type[64], text[64] = "";
+	uint8_t bytes[16], known[16];
+	struct value v;
+
+	ck_assert_msg(eval_text(&e, what, &v, &err) == 0, "%s", err.text);
+	type_text(v.type, type, sizeof type);
+	if (c.type[0] != '\0')
+		ck_assert_msg(strcmp(type, c.type) == 0, "%s is %s, not %s",
+			      what, type, c.type);
+	if (strstr(c.type, "float") == NULL &&
+	    strstr(c.type, "double") == NULL) {
+		ck_assert_msg(strncmp(says(what), c.text, strlen(c.text)) == 0,
+			      "%s is %s, not %s", what, says(what), c.text);
+		return;
+	}
+	eval_read(&e, &v, 0, bytes, known, sizeof bytes);
+	for (size_t i = 0; 2 * i < strlen(c.text); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	ck_assert_msg(strcmp(text, c.text) == 0, "%s is %s, not %s", what, text,
+		      c.text);
+}
+
+#define AS_C(...)                                                       \
+	compare_with_c(#__VA_ARGS__, _Generic((__VA_ARGS__), int        \
+					      : of_int, unsigned        \
+					      : of_uint, long           \
+					      : of_slong, unsigned long \
+					      : of_ulong, float         \
+					      : of_single, double       \
+					      : of_double, long double  \
+					      : of_ldouble, default     \
+					      : of_pointer)(__VA_ARGS__))
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wparentheses"
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wbitwise-op-parentheses"
+#pragma GCC diagnostic ignored "-Wlogical-op-parentheses"
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wshift-op-parentheses"
+#else
+#pragma GCC diagnostic ignored "-Wlogical-op"
+#pragma GCC diagnostic ignored "-Wbool-compare"
+#pragma GCC diagnostic ignored "-Wduplicated-cond"
+#endif
+
+/* clang-format off */
+/* Every pair of numbers, with every operator. */
+#define PAIR_FLOAT(x, y) \
+	AS_C(x + y); AS_C(x - y); AS_C(x * y); AS_C(x / y); \
+	AS_C(x == y); AS_C(x != y); AS_C(x < y); AS_C(x <= y); AS_C(x > y); \
+	AS_C(x >= y); AS_C(x && y); AS_C(x || y)
+#define PAIR(x, y) \
+	PAIR_FLOAT(x, y); AS_C(x % y); AS_C(x & y); AS_C(x | y); AS_C(x ^ y)
+#define PAIRS(x) \
+	PAIR(x, ask_n.sc); PAIR(x, ask_n.us); PAIR(x, ask_n.minus); \
+	PAIR(x, ask_n.u); PAIR(x, ask_n.l); PAIR(x, ask_n.ul); \
+	PAIR(x, ask_n.b); PAIR(x, ask_n.bits); PAIR(x, ask_n.sbits); \
+	PAIR(x, ask_n.wide); PAIR(x, 'a'); PAIR(x, 3000000000u)
+#define PAIRS_FLOAT(x) \
+	PAIR_FLOAT(x, ask_n.sc); PAIR_FLOAT(x, ask_n.us); \
+	PAIR_FLOAT(x, ask_n.minus); PAIR_FLOAT(x, ask_n.u); \
+	PAIR_FLOAT(x, ask_n.l); PAIR_FLOAT(x, ask_n.ul); \
+	PAIR_FLOAT(x, ask_n.f); PAIR_FLOAT(x, ask_n.d); \
+	PAIR_FLOAT(x, ask_n.ld); PAIR_FLOAT(x, 1.5); PAIR_FLOAT(x, 0.1f); \
+	PAIR_FLOAT(x, 1e3L); PAIR_FLOAT(x, ask_n.sbits)
+
+#define NO_OVERFLOW __attribute__((no_sanitize("undefined")))
+
+NO_OVERFLOW START_TEST(operators_convert_as_in_c)
+{
+	PAIRS(ask_n.s); PAIRS(ask_n.uc); PAIRS(ask_n.u); PAIRS(ask_n.l);
+	PAIRS(ask_n.ul); PAIRS(ask_n.bits); PAIRS(ask_n.i);
+	PAIRS_FLOAT(ask_n.f); PAIRS_FLOAT(ask_n.d); PAIRS_FLOAT(ask_n.ld);
+	PAIRS_FLOAT(ask_n.ul);
+}
+END_TEST
+
+START_TEST(unary_operators_are_those_of_c)
+{
+	AS_C(-ask_n.sc); AS_C(~ask_n.uc); AS_C(!ask_n.s); AS_C(-ask_n.u);
+	AS_C(~ask_n.ul); AS_C(+ask_n.us); AS_C(-ask_n.f); AS_C(!ask_n.d);
+	AS_C(!ask_n.p); AS_C(!!ask_n.i); AS_C(-ask_n.ld); AS_C(-1);
+	AS_C(~0); AS_C(!0); AS_C(- -3); AS_C(~ask_n.bits); AS_C(-ask_n.b);
+	AS_C(*&ask_n.i + 1); AS_C(-ask_n.array[3]); AS_C(!ask_n.text[4]);
+}
+END_TEST
+
+START_TEST(operators_bind_as_in_c)
+{
+	AS_C(ask_n.i + 2 * 3); AS_C((ask_n.i + 2) * 3);
+	AS_C(ask_n.i - 2 - 3); AS_C(ask_n.i / 2 / 3 * 4 % 5);
+	AS_C(ask_n.i & 7 == 5); AS_C((ask_n.i & 7) == 5);
+	AS_C(ask_n.i | 8 ^ 3 & 6); AS_C(1 << ask_n.i % 8 + 1);
+	AS_C(ask_n.i < 80 == 1); AS_C(ask_n.i > 3 && ask_n.s < 0 || 0);
+	AS_C(0 && 1 || 1); AS_C(ask_n.i>>2<<1); AS_C(-ask_n.i+~ask_n.minus);
+	AS_C(ask_n.u >> 31); AS_C(ask_n.minus >> 2); AS_C(ask_n.l >> 40);
+	AS_C(ask_n.sc << 3 >> 2); AS_C(ask_n.ul << 4); AS_C(1UL << 63);
+	AS_C(ask_n.i==77); AS_C(ask_n.i!=77); AS_C(ask_n.i<=77);
+	AS_C(ask_n.array[ask_n.i - 75] * 2); AS_C(ask_array[1 + 1].id - 1);
+}
+END_TEST
+
+START_TEST(literals_are_those_of_c)
+{
+	AS_C(0x10 * 1); AS_C(010 * 1); AS_C(0b101 * 1); AS_C(017ul * 1);
+	AS_C(2147483647 * 1); AS_C(2147483648 * 1); AS_C(0xffffffff * 1);
+	AS_C(0x100000000 * 1); AS_C(4294967295 * 1); AS_C(1u * 1);
+	AS_C(0xffffffffffffffff * 1); AS_C(1L * 1); AS_C(0777LU * 1);
+	AS_C('a' + 0); AS_C('\n' + 0); AS_C('\'' + 0); AS_C('\\' + 0);
+	AS_C('\x41' + 0); AS_C('\101' + 0); AS_C('\0' + 0); AS_C('"' + 0);
+	AS_C('\xff' + 0);
+	AS_C(1.5); AS_C(1e3); AS_C(.5); AS_C(2.); AS_C(1.5f); AS_C(1e-2L);
+	AS_C(0x1.8p3); AS_C(1E+2 + 1); AS_C(0x1p-2f);
+}
+END_TEST
+
+START_TEST(pointers_are_counted_in_what_they_point_to)
+{
+	AS_C(ask_n.p + 1); AS_C(ask_n.p - 2); AS_C(1 + ask_n.p);
+	AS_C(ask_n.q - ask_n.p); AS_C(ask_n.p == ask_n.q);
+	AS_C(ask_n.p < ask_n.q); AS_C(ask_n.p != 0); AS_C(ask_n.p && 1);
+	AS_C(*(ask_n.p + 1) + 0); AS_C(*(ask_n.array + 3) + 0);
+	AS_C(ask_n.node + 2); AS_C((ask_n.node + 2)->id + 0);
+	AS_C((ask_array + 3)->id + 0); AS_C(ask_n.p[-1] + 0);
+	AS_C(&ask_n.array[5] - ask_n.array); AS_C(ask_n.array == ask_n.p - 2);
+	AS_C(ask_n.text + 1 == &ask_n.text[1]); AS_C(*(ask_n.text + 1) + 0);
+	AS_C(&ask_n.i + 1); AS_C((char *)ask_n.p + 1);
+	AS_C(ask_all.function == ask_function); AS_C((long)ask_n.p & 7);
+}
+END_TEST
+
+START_TEST(casts_convert_as_in_c)
+{
+	AS_C((signed char)ask_n.uc + 0); AS_C((unsigned char)ask_n.sc + 0);
+	AS_C((unsigned long)ask_n.minus); AS_C((unsigned)ask_n.l);
+	AS_C((int)ask_n.d); AS_C((long)-2.9); AS_C((double)ask_n.i / 2);
+	AS_C((float)ask_n.ul); AS_C((double)ask_n.ul); AS_C((_Bool)ask_n.d + 0);
+	AS_C((short)ask_n.us + 0); AS_C((unsigned short)70000 + 0);
+	AS_C((long double)ask_n.f); AS_C((float)ask_n.d * ask_n.f);
+	AS_C((int)'a'); AS_C((long int)1); AS_C((long unsigned)1);
+	AS_C((enum ask_kind)7 == ASK_SOME); AS_C(ask_all.kind == ASK_SOME);
+	AS_C(ASK_SOME + 1); AS_C(ask_all.kind != ASK_NONE);
+	AS_C(*(const unsigned char *)&ask_n.i + 0);
+}
+END_TEST
+
+START_TEST(sizeof_is_that_of_c)
+{
+	AS_C(sizeof(int)); AS_C(sizeof ask_n); AS_C(sizeof(struct ask_all));
+	AS_C(sizeof ask_n.array); AS_C(sizeof ask_n.array[0]);
+	AS_C(sizeof ask_n.array / sizeof *ask_n.array);
+	AS_C(sizeof(ask_n.c + 1)); AS_C(sizeof(char *)); AS_C(sizeof(1L));
+	AS_C(sizeof ask_first.next->next->next->next->id);
+	AS_C(sizeof(long double)); AS_C(sizeof(ask_n.f * 2.0));
+	AS_C(sizeof(unsigned long) + 1); AS_C(sizeof 1); AS_C(sizeof(ask_n));
+}
+END_TEST
+/* clang-format on */
+#pragma GCC diagnostic pop
+
+START_TEST(what_is_not_known_makes_unknown_results)
+{
+	hidden = (uintptr_t)&ask_n.i + 3;
+	hidden_len = 1;
+	SAYS("ask_n.i + 1", "??");
+	SAYS("1 + ask_n.i * 2", "??");
+	SAYS("-ask_n.i", "??");
+	SAYS("!ask_n.i", "??");
+	SAYS("ask_n.i == 77", "??");
+	SAYS("ask_n.i && 1", "??");
+	SAYS("(long)ask_n.i", "??");
+	SAYS("ask_n.p + ask_n.i", "??");
+	SAYS("ask_n.s + 1", "-29999");
+	SAYS("0 && ask_n.i", "0");
+	SAYS("1 || ask_n.i", "1");
+	SAYS("1 && ask_n.i", "??");
+	SAYS("0 || ask_n.i", "??");
+	SAYS("7 / ask_n.i", "??");
+	SAYS("7 << ask_n.i", "??");
+	SAYS("sizeof ask_n.i", "4");
+	SAYS("(unsigned char)ask_n.i", "??");
+	hidden = (uintptr_t)&ask_n.d;
+	SAYS("ask_n.d * 2", "??");
+	SAYS("ask_n.d < 2", "??");
+}
+END_TEST
+
+START_TEST(a_decided_condition_follows_no_pointer)
+{
+	SAYS("ask_second.next != 0 && ask_second.next->id == 1", "0");
+	SAYS("ask_second.next == 0 || ask_second.next->next->next->id", "1");
+	SAYS("0 && 1 / 0", "0");
+	SAYS("1 || ask_second.next->next->name[3]", "1");
+	SAYS("0 && (*&*ask_second.next->next).id", "0");
+	SAYS("ask_first.next && ask_first.next->id == 2", "1");
+}
+END_TEST
+
+START_TEST(operations_without_an_answer_are_refused)
+{
+	SAYS("ask_n.i / 0", "!'ask_n.i / 0' divides by zero");
+	SAYS("1 + 7 % ask_second.next->id",
+	     "??"); /* what is at 0 is not known */
+	SAYS("7 % (ask_n.i - 77)", "!'7 % (ask_n.i - 77)' divides by zero");
+	SAYS("ask_n.d / 0", "inf");
+	ck_assert_ptr_nonnull(strstr(says("1 << 32"), "shifts by"));
+	ck_assert_ptr_nonnull(strstr(says("1 << -1"), "shifts by"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n + ask_n"), "ask for one of"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n * 2"), "ask for one of its"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.p * 2"), "pointers"));
+	ck_assert_ptr_nonnull(strstr(says("~ask_n.d"), "wants an integer"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.d % 2"), "wants integers"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.q - ask_n.node"), "sizes"));
+	ck_assert_ptr_nonnull(strstr(says("(int)1e30"), "does not fit"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.i = 3"), "be changed"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.i += 3"), "be changed"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.i++"), "be changed"));
+	ck_assert_ptr_nonnull(strstr(says("ask_n.i <<= 3"), "be changed"));
+	ck_assert_int_eq(says("08 + 1")[0], '!');
+	ck_assert_int_eq(says("'ab'")[0], '!');
+	ck_assert_int_eq(says("''")[0], '!');
+	ck_assert_int_eq(says("'")[0], '!');
+	ck_assert_int_eq(says("'\\'")[0], '!');
+	ck_assert_int_eq(says("1e")[0], '!');
+	SAYS("(0xe+1) * 1", "15"); /* C would refuse that */
+	ck_assert_int_eq(says("1.2.3")[0], '!');
+	ck_assert_int_eq(says("ask_n.i +")[0], '!');
+	ck_assert_int_eq(says("&(ask_n.i + 1)")[0], '!');
+	ck_assert_int_eq(says("(ask_n.i + 1)@2")[0], '!');
+	ck_assert_int_eq(says("(ask_n.i + 1):2")[0], '!');
+	ck_assert_int_eq(says("sizeof")[0], '!');
+	ck_assert_int_eq(says("sizeof ask_all.a")[0], '!');
+}
+END_TEST
+
+START_TEST(sums_of_places_and_bytes_are_places)
+{
+	char what[96];
+
+	SAYS("ask_n.array + 4", "0xc0000000b");
+	SAYS("ask_n.array + 4:4", "0xb");
+	SAYS("ask_n.array + 4 + 4:4", "0xc");
+	SAYS("(ask_n.array + 8):4", "0xc");
+	SAYS("ask_n.array + 8 - 4:4", "0xb");
+	SAYS("ask_raw+4@1", "0x4030201");
+	snprintf(what, sizeof what, "0x%lx + 4:4",
+		 (unsigned long)&ask_n.array[0]);
+	SAYS(what, "0xb");
+	snprintf(what, sizeof what, "%lu - 4:4",
+		 (unsigned long)&ask_n.array[2]);
+	SAYS(what, "0xb");
+	SAYS("ask_array + 0:4", "0xa");
+	SAYS("0x10 + 1", "0x11");
+}
+END_TEST
+
+START_TEST(a_long_text_ends_in_a_message)
+{
+	char *text = calloc(1, 40000);
+
+	ck_assert_ptr_nonnull(text);
+	for (size_t i = 0; i + 2 < 40000; i += 2)
+		memcpy(text + i, "1+", 2);
+	ck_assert_ptr_nonnull(strstr(says(text), "too long"));
+	text[16001] = '\0';
+	ck_assert_str_eq(says(text), "0x1f41");
+	free(text);
+}
+END_TEST
+
 /* -- Frames -- */
 
 __attribute__((noinline)) static void unwind_some(unsigned most)
@@ -479,7 +876,7 @@ static PLAIN int from_outside(volatile int *sink)
 	inner(1, sink);
 	e.frame = 1;
 	SAYS("own.id", "4711");
-	SAYS("in_frame_1 + 1", "0xd");
+	SAYS("in_frame_1 + 1", "13");
 	ck_assert_msg(
 	    strncmp(says("inner_mine"), "!there is no 'inner_mine'", 25) == 0,
 	    "%s", says("inner_mine"));
@@ -570,6 +967,18 @@ Suite *ask_eval_suite(void)
 	tcase_add_test(t, wrong_words_are_told);
 	tcase_add_test(t, deep_nesting_ends);
 	tcase_add_test(t, registers_have_names);
+	tcase_add_test(t, operators_convert_as_in_c);
+	tcase_add_test(t, unary_operators_are_those_of_c);
+	tcase_add_test(t, operators_bind_as_in_c);
+	tcase_add_test(t, literals_are_those_of_c);
+	tcase_add_test(t, pointers_are_counted_in_what_they_point_to);
+	tcase_add_test(t, casts_convert_as_in_c);
+	tcase_add_test(t, sizeof_is_that_of_c);
+	tcase_add_test(t, what_is_not_known_makes_unknown_results);
+	tcase_add_test(t, a_decided_condition_follows_no_pointer);
+	tcase_add_test(t, operations_without_an_answer_are_refused);
+	tcase_add_test(t, sums_of_places_and_bytes_are_places);
+	tcase_add_test(t, a_long_text_ends_in_a_message);
 	tcase_add_test(t, the_stack_leads_to_the_callers_locals);
 	tcase_add_test(t, an_outer_frame_has_its_own_scope);
 	tcase_add_test(t, no_more_frames_are_looked_for_than_wanted);

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# timeout: 600
+# also: asan
+# hark ask: the expressions of its questions, held against what programs say
+# of the same expressions.
+. "$(dirname "$0")/lib.sh"
+SRC=$ROOT/tests/end-to-end
+
+plan 13
+
+# record NAME: NAME.hark, and what the program said in NAME.out.
+record() {
+	rm -f "$1.hark"
+	{ "$HARK" record -q -o "$1.hark" -- "./$1" >"$1.out"; } 2>/dev/null
+	true
+}
+
+# value WHAT [OPTION...]: as it is at the end of $file.hark.
+file=a
+value() { "$HARK" ask "$file.hark" "${@:2}" value -- "$1" 2>&1; }
+
+# frame_of NAME FUNCTION: the number of its frame at the end.
+frame_of() {
+	"$HARK" ask "$1.hark" stack --json | python3 -c 'import json, sys
+for f in json.load(sys.stdin)["frames"]:
+    if f["function"].split("(")[0] == sys.argv[1]:
+        print(f["frame"])
+        break' "$2"
+}
+
+# wrong NAME: what hark says otherwise than the program did.
+wrong() {
+	local file=$1 frame n=0 what
+	frame=$(frame_of "$1" crash)
+	while read -r line; do
+		what=${line%% = *}
+		n=$((n + 1))
+		[ "$(value "$what" --frame "$frame")" = "$line" ] ||
+			echo "$line: $(value "$what" --frame "$frame")"
+	done <"$1.out"
+	[ $n -gt 20 ] || echo "only $n expressions"
+}
+
+# -- C --
+
+for how in 'gcc -g -O0' 'gcc -gdwarf-4 -O0' 'clang -g -O0'; do
+	# shellcheck disable=SC2086  # a command and its options
+	$how -w -o a "$SRC/ask_language.c" || exit 1
+	record a
+	is "expressions of C: $how" "$(wrong a)" ""
+done
+
+frame=$(frame_of a crash)
+is "an integer divided by zero" "$(value 'counter / (local - 6)' \
+	--frame "$frame")" \
+	"hark: 'counter / (local - 6)' divides by zero"
+is "json: type and number" "$(value 'counter * 2L' --json |
+	python3 -c 'import json, sys
+v = json.load(sys.stdin)
+print(v["type"], v["size"], v["value"], v["number"], v["known"])')" \
+	'long 8 -34 -34 True'
+is "a part of an assignment" "$(value 'counter = 3')" \
+	"hark: 'counter = 3': a recording cannot be changed, as it would be at '= 3'"
+like "an enumerator has its name" "$(value GREEN)" '^GREEN = GREEN$'
+is "its number" "$(value '(int)GREEN')" "(int)GREEN = 5"
+
+# What each spelling meant before there was arithmetic, it means still.
+at=$(value '&shops' | sed 's/.*= \(0x[0-9a-f]*\).*/\1/')
+is "a number is an address" "$(value "$at:4")" "$at:4 = 0x3"
+is "a sum of numbers, too" "$(value "$at + 4:1")" "$at + 4:1 = 0xfa"
+is "bytes after an array's begin" "$(value 'shops+4:1')" "shops+4:1 = 0xfa"
+like "what it is in an expression" "$(value 'shops + 1 == &shops[1]')" '= 1$'
+like "the bytes of a value that is nowhere" "$(value 'counter + 1:4' |
+	cat)" "is not in memory"
