@@ -459,7 +459,7 @@ struct dw *dw_shared(struct dw *d)
 	return d->shared;
 }
 
-static struct dw *types_of(struct dw *d)
+struct dw *dw_types(struct dw *d)
 {
 	unsigned how = OPEN_TYPES | (d->split ? OPEN_SPLIT : 0);
 
@@ -487,7 +487,7 @@ static struct dw_unit *find_signed(struct dw *d, uint64_t signature)
 struct dw_unit *dw_unit_signed(struct dw *d, uint64_t signature)
 {
 	struct dw_unit *u = find_signed(d, signature);
-	struct dw *types = u == NULL ? types_of(d) : NULL;
+	struct dw *types = u == NULL ? dw_types(d) : NULL;
 
 	return types != NULL ? find_signed(types, signature) : u;
 }

@@ -134,8 +134,13 @@ void dw_names_free(struct dw *d)
 
 static int read_all(struct dw *d)
 {
+	struct dw *types = dw_types(d);
+
 	for (size_t i = 0; i < d->units.n; i++)
 		if (pass(d, dw_full(&d->units.at[i]), d->names) < 0)
+			return -1;
+	for (size_t i = 0; types != NULL && i < types->units.n; i++)
+		if (pass(d, &types->units.at[i], d->names) < 0)
 			return -1;
 	if (d->names->all.n > 0)
 		qsort(d->names->all.at, d->names->all.n,

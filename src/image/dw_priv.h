@@ -389,6 +389,8 @@ struct dw_unit *dw_unit_with(struct dw *d, uint64_t offset);
 /* For a skeleton the unit in its .dwo file, if that is found; else itself. */
 struct dw_unit *dw_full(struct dw_unit *u);
 struct dw *dw_shared(struct dw *d);
+/* The type units that DWARF 4 has in a section of their own; NULL: none. */
+struct dw *dw_types(struct dw *d);
 /* The unit of a type by its signature, or NULL. */
 struct dw_unit *dw_unit_signed(struct dw *d, uint64_t signature);
 /* The directory in which it was compiled; NULL if it does not say. */
