@@ -1,8 +1,9 @@
 /* ask/show.c - values as a programmer writes them.
  *
  * W1  Structs in structs are shown NEST deep, ELEMENTS of an array, CHARS of
- *     a text. The text that is made has a limit too, so a type that claims a
- *     million fields ends there. */
+ *     a text; what a reference leads to counts as one in it. The text that is
+ *     made has a limit too, so a type that claims a million fields ends there.
+ */
 #include "ask/show.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 enum { NEST = 12, ELEMENTS = 200, CHARS = 200, REPEATS = 10, NAME_LEN = 256 };
+enum { REFERRED = 1 << 16 }; /* bytes that a reference leads to */
 
 struct shower {
 	const struct show *s;
@@ -375,6 +377,34 @@ static void put_complex(struct prose *out, const struct part *p, uint64_t size)
 	prose_put(out, "i");
 }
 
+/* "@0x7ffe1230: " and what is there. */
+// NOLINTNEXTLINE(misc-no-recursion): W1
+static void put_reference(struct shower *w, const struct type_facts *f,
+			  uint64_t addr)
+{
+	const struct ask_source *src = space_source(w->s->space);
+	struct type_facts to;
+	struct part p;
+	uint8_t *bytes;
+
+	prose_put(w->out, "@0x%" PRIx64, addr);
+	type_look(f->target, &to);
+	if (!w->s->has_memory || w->depth == NEST || to.size == 0 ||
+	    to.size > REFERRED)
+		return;
+	bytes = calloc(2, (size_t)to.size);
+	if (bytes == NULL)
+		return;
+	p = (struct part){bytes, bytes + to.size, to.size};
+	src->read(src->ctx, addr, (size_t)to.size, bytes, bytes + to.size);
+	prose_put(w->out, ": ");
+	w->depth++;
+	put_part(w, f->target, &p);
+	w->depth--;
+	free(bytes);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): W1
 static void put_scalar(struct shower *w, struct type t,
 		       const struct type_facts *f, const struct part *p)
 {
@@ -402,7 +432,9 @@ static void put_scalar(struct shower *w, struct type t,
 		return;
 	}
 	v = extend(word_of(p, size), 8 * size, f->is_signed);
-	if (f->kind == TYPE_POINTER || f->kind == TYPE_REFERENCE)
+	if (f->kind == TYPE_REFERENCE)
+		put_reference(w, f, (uint64_t)v);
+	else if (f->kind == TYPE_POINTER)
 		put_pointer(w, f, (uint64_t)v);
 	else
 		put_integer(w, t, f, v, size);

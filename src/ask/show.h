@@ -2,6 +2,7 @@
  *
  *	-7   'a'   true   1.5   VARS_GREEN   "corner"   0x4010 <table+16>
  *	{id = 3, next = 0x0, grid = {{1, 2}, {3, 4}}}
+ *	@0x7ffe1230: {x = 1}	a reference: where it leads, and what is there
  *
  * A byte that is not known makes ?? of the number it is part of, and of
  * nothing else. Long arrays, texts and deep structs are cut, with "...". */

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 13
+plan 28
 
 # record NAME: NAME.hark, and what the program said in NAME.out.
 record() {
@@ -23,7 +23,7 @@ value() { "$HARK" ask "$file.hark" "${@:2}" value -- "$1" 2>&1; }
 frame_of() {
 	"$HARK" ask "$1.hark" stack --json | python3 -c 'import json, sys
 for f in json.load(sys.stdin)["frames"]:
-    if f["function"].split("(")[0] == sys.argv[1]:
+    if f["function"].split("(")[0].split("::")[-1] == sys.argv[1]:
         print(f["frame"])
         break' "$2"
 }
@@ -72,3 +72,23 @@ is "bytes after an array's begin" "$(value 'shops+4:1')" "shops+4:1 = 0xfa"
 like "what it is in an expression" "$(value 'shops + 1 == &shops[1]')" '= 1$'
 like "the bytes of a value that is nowhere" "$(value 'counter + 1:4' |
 	cat)" "is not in memory"
+
+# -- C++ --
+
+file=r
+for how in 'g++ -g -O0' 'g++ -gdwarf-4 -fdebug-types-section -O0' \
+	'clang++ -g -O0'; do
+	# shellcheck disable=SC2086  # a command and its options
+	$how -w -o r "$SRC/ask_language.cc" || exit 1
+	record r
+	is "expressions of C++: $how" "$(wrong r)" ""
+	frame=$(frame_of r crash)
+	item='{x = 3, y = 1.5, kind = SMALL, grid = {4, 5, 6}}'
+	is "a reference is what it refers to" "$(value i --frame "$frame")" \
+		"i = $item"
+	is "with a star, too" "$(value '*i' --frame "$frame")" "*i = $item"
+	like "as a member, with its address" "$(value h --frame "$frame")" \
+		"^h = \{item = @0x[0-9a-f]+: \{x = 3, y = 1.5, kind = SMALL, grid = \{4, 5, 6\}\}, n = @0x[0-9a-f]+: 17, moved = @0x[0-9a-f]+: \{x = 7, .*\}, pointer = @0x[0-9a-f]+: 0x[0-9a-f]+, state = closed\}\$"
+	like "as a parameter" "$("$HARK" ask r.hark calls Counter::crash)" \
+		'crash\(this = 0x[0-9a-f]+, i = @0x[0-9a-f]+: \{x = 3, .*\}, r = @0x[0-9a-f]+: \{x = 4, .*\}, n = @0x[0-9a-f]+: 17, h = .*, row = @0x[0-9a-f]+: \{4, 5, 6\}\) does not return'
+done

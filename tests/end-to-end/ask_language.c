@@ -2,13 +2,13 @@
  */
 #include "ask_language.h"
 
-#define SAY(e) \
-	_Generic((e), \
-	    int: say_int, \
-	    unsigned: say_uint, \
-	    long: say_long, \
-	    unsigned long: say_ulong, \
-	    double: say_float)(#e, e)
+#define SAY(e)                             \
+	_Generic((e), int                  \
+		 : say_int, unsigned       \
+		 : say_uint, long          \
+		 : say_long, unsigned long \
+		 : say_ulong, double       \
+		 : say_float)(#e, e)
 
 enum color { RED, GREEN = 5, BLUE = -3 };
 enum { PLAIN = 11 };

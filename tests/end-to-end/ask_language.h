@@ -3,27 +3,26 @@
  *
  * Each SAY prints EXPRESSION = VALUE; the program then crashes, and all of
  * them must be so at its end. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static void say_int(const char *what, int v)
+static inline void say_int(const char *what, int v)
 {
 	printf("%s = %d\n", what, v);
 }
-static void say_uint(const char *what, unsigned v)
+static inline void say_uint(const char *what, unsigned v)
 {
 	printf("%s = %u\n", what, v);
 }
-static void say_long(const char *what, long v)
+static inline void say_long(const char *what, long v)
 {
 	printf("%s = %ld\n", what, v);
 }
-static void say_ulong(const char *what, unsigned long v)
+static inline void say_ulong(const char *what, unsigned long v)
 {
 	printf("%s = %lu\n", what, v);
 }
-static void say_float(const char *what, double v)
+static inline void say_float(const char *what, double v)
 {
 	printf("%s = %g\n", what, v);
 }
