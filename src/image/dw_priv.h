@@ -66,6 +66,7 @@ enum {
 	AT_FRAME_BASE = 0x40,
 	AT_SPECIFICATION = 0x47,
 	AT_TYPE = 0x49,
+	AT_ENTRY_PC = 0x52,
 	AT_RANGES = 0x55,
 	AT_CALL_COLUMN = 0x57,
 	AT_CALL_FILE = 0x58,
@@ -303,6 +304,7 @@ const char *dw_path(struct dw_unit *u, struct dw_lines *l, uint64_t number);
 /* A function, or a function inlined into another. */
 struct dw_scope {
 	uint64_t die;	 /* offset of its entry */
+	uint64_t entry;	 /* the address at which it begins */
 	uint32_t outer;	 /* the scope around it, or DWARF_NOBODY */
 	uint32_t line;	 /* of the call, if it is inlined */
 	uint32_t file;	 /* the same */
@@ -323,6 +325,8 @@ struct dw_scopes *dw_scopes_of(struct dw_unit *u, struct hark_err *err);
 void dw_scopes_free(struct dw *d, struct dw_scopes *s);
 /* Finds its name: the linked one, or the plain one. */
 void dw_scope_name(struct dw_unit *u, struct dw_scope *s);
+/* Its plain name, or NULL: cheaper, since nothing is demangled. */
+const char *dw_scope_plain(struct dw_unit *u, const struct dw_scope *s);
 
 /* -- Units (dwarf.c) -- */
 

@@ -18,7 +18,7 @@ enum { DEPTH = 512, CHAIN = 16, RANGES_FREE = 65536 };
 
 struct entry {
 	struct dw_extent extent;
-	struct dw_value origin, name, linkage;
+	struct dw_value origin, name, linkage, begin;
 	uint64_t call_file, call_line, call_column;
 };
 
@@ -33,6 +33,9 @@ static void keep_value(struct entry *e, uint16_t name, const struct dw_value *v)
 		break;
 	case AT_RANGES:
 		e->extent.ranges = *v;
+		break;
+	case AT_ENTRY_PC:
+		e->begin = *v;
 		break;
 	case AT_NAME:
 		e->name = *v;
@@ -106,6 +109,21 @@ struct pass {
 	size_t max;
 };
 
+/* As the entry says; an offset counts from its lowest address. If it does not
+ * say, where the first of its ranges begins, which compilers write first. */
+static uint64_t begin_of(struct dw_unit *u, const struct entry *e,
+			 uint64_t first)
+{
+	uint64_t addr;
+
+	if (dw_address(u, &e->begin, &addr))
+		return addr;
+	if (e->begin.class == DWARF_CONSTANT && e->begin.u != 0 &&
+	    dw_address(u, &e->extent.low, &addr))
+		return addr + e->begin.u;
+	return first;
+}
+
 /* Adds a scope if the entry has code: 0, or -1 without memory. */
 static int add_scope(struct pass *p, uint64_t die, bool inlined,
 		     const struct entry *e, uint32_t *scope)
@@ -124,6 +142,7 @@ static int add_scope(struct pass *p, uint64_t die, bool inlined,
 		return -1;
 	*new = (struct dw_scope){
 	    .die = die,
+	    .entry = begin_of(p->u, e, p->ranges.at[before].low),
 	    .outer = *scope,
 	    .line = (uint32_t)(e->call_line <= UINT32_MAX ? e->call_line : 0),
 	    .file = (uint32_t)(e->call_file <= UINT32_MAX ? e->call_file : 0),
@@ -261,6 +280,22 @@ static const char *pretty_of(struct dw *d, const char *name)
 	const char *copy = len > 0 ? arena_text(&d->arena, text, len) : NULL;
 
 	return copy != NULL ? copy : name;
+}
+
+const char *dw_scope_plain(struct dw_unit *u, const struct dw_scope *s)
+{
+	uint64_t die = s->die;
+	const char *name;
+	struct entry e;
+
+	for (int i = 0; i < CHAIN && read_names(u, die, &e); i++) {
+		name = dw_text(u, &e.name);
+		if (name != NULL)
+			return name;
+		if (!dw_target(u, &e.origin, &u, &die))
+			break;
+	}
+	return NULL;
 }
 
 void dw_scope_name(struct dw_unit *u, struct dw_scope *s)

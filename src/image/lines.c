@@ -294,6 +294,71 @@ int lines_next(struct image_file *f, const char *file, uint32_t line,
 	return 0;
 }
 
+/* -- Inlined functions -- */
+
+static bool is_called(const char *plain, const char *name, size_t len)
+{
+	return plain != NULL && strncmp(plain, name, len) == 0 &&
+	       (plain[len] == '\0' || plain[len] == '<');
+}
+
+/* Of a scope that is inlined. */
+static struct lines_inlined inlined_of(struct dw_unit *u, struct dw_scopes *all,
+				       struct dw_scope *s)
+{
+	struct line_frame call = {0};
+	struct lines_inlined out = {.addr = s->entry};
+
+	dw_scope_name(u, s);
+	out.linked = s->name;
+	set_call(u, s, &call);
+	out.file = call.file;
+	out.line = call.line;
+	if (s->outer < all->all.n) {
+		struct dw_scope *outer = &all->all.at[s->outer];
+
+		dw_scope_name(u, outer);
+		out.caller = outer->pretty;
+	}
+	return out;
+}
+
+static int visit_inlined(struct dw_unit *u, const char *name, size_t len,
+			 int (*visit)(void *ctx,
+				      const struct lines_inlined *at),
+			 void *ctx)
+{
+	struct dw_scopes *all = dw_scopes_of(u, NULL);
+	struct lines_inlined at;
+	int rc = 0;
+
+	for (size_t i = 0; all != NULL && i < all->all.n && rc == 0; i++) {
+		struct dw_scope *s = &all->all.at[i];
+
+		if (!s->inlined || !is_called(dw_scope_plain(u, s), name, len))
+			continue;
+		at = inlined_of(u, all, s);
+		if (at.linked != NULL)
+			rc = visit(ctx, &at);
+	}
+	return rc;
+}
+
+int lines_inlined(struct image_file *f, const char *name, size_t len,
+		  int (*visit)(void *ctx, const struct lines_inlined *at),
+		  void *ctx, struct hark_err *err)
+{
+	struct dw *d = begin(f, err);
+	int rc = 0;
+
+	if (d == NULL)
+		return -1;
+	for (size_t i = 0; i < d->units.n && rc == 0; i++)
+		rc = visit_inlined(dw_full(&d->units.at[i]), name, len, visit,
+				   ctx);
+	return rc;
+}
+
 /* -- Files -- */
 
 static int visit_files(struct dw_unit *u,

@@ -40,6 +40,19 @@ int lines_at(struct image_file *f, uint64_t addr, struct line_frame *out,
 int lines_sites(struct image_file *f, const char *file, uint32_t line,
 		int (*visit)(void *ctx, uint64_t addr), void *ctx,
 		struct hark_err *err);
+/* A place at which a function was inlined. */
+struct lines_inlined {
+	uint64_t addr;	    /* where its code begins */
+	const char *linked; /* its name, the plain one if it has no other */
+	const char *caller; /* into which it was inlined; or NULL */
+	const char *file;   /* of the line that calls it; or NULL */
+	uint32_t line;
+};
+/* Calls visit with those of functions whose plain name is this, with or without
+ * template arguments. Not 0 from it ends it, and is returned. */
+int lines_inlined(struct image_file *f, const char *name, size_t len,
+		  int (*visit)(void *ctx, const struct lines_inlined *at),
+		  void *ctx, struct hark_err *err);
 /* Calls visit with the path of each file that has lines, and the directory that
  * it was compiled in (NULL: not known), once a unit that names it. Not 0 from
  * it ends it, and is returned. */
