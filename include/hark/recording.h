@@ -319,15 +319,15 @@ int hark_visits(struct hark_timeline *t, uint64_t address,
 		const struct hark_position *from,
 		const struct hark_position *to, hark_each_visit *each,
 		void *ctx, struct hark_error *err);
-/* The same for n addresses at once; the program counter says which. With
- * HARK_WITH_RETURNS the addresses are the first instructions of functions, and
- * the places that they return to are visited, too: each address that was seen
- * on top of the stack at a call, from then on in the thread that made the call.
- * (Control may come to such a place without a return; the stack pointer tells
- * returns apart.) */
-enum { HARK_WITH_RETURNS = 1 };
+/* The same for n addresses at once; the program counter says which. The first
+ * n_functions of them are the first instructions of functions, and the places
+ * that those return to are visited, too: each address that was seen on top of
+ * the stack at a call, from then on in the thread that made the call. (Control
+ * may come to such a place without a return; the stack pointer tells returns
+ * apart.) */
 int hark_visits_of(struct hark_timeline *t, const uint64_t *addresses,
-		   unsigned n, unsigned flags, const struct hark_position *from,
+		   unsigned n, unsigned n_functions,
+		   const struct hark_position *from,
 		   const struct hark_position *to, hark_each_visit *each,
 		   void *ctx, struct hark_error *err);
 

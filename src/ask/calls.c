@@ -31,9 +31,19 @@ struct parameter {
 	char text[96]; /* of its type */
 };
 
+/* One of those whose calls are listed. */
+struct function {
+	const struct function_place *place; /* borrowed */
+	struct parameter *parameter;	    /* owned */
+	unsigned n;
+	bool has_types;
+	struct parameter result;
+};
+
 struct entry {
 	struct calls_call call;
-	uint64_t rsp; /* after its return */
+	const struct function *function; /* borrowed from the lister */
+	uint64_t rsp;			 /* after its return */
 	bool has_ended;
 	struct entry *next; /* of the queue */
 	struct entry *down; /* of its thread's stack */
@@ -43,13 +53,10 @@ struct lister {
 	struct ask_pair *p;
 	struct ask_source source;
 	struct space *space;
-	uint64_t function;
 	uint64_t most; /* calls; 0: all */
 
-	struct parameter parameter[PARAMETERS];
-	unsigned n;
-	bool has_types;
-	struct parameter result;
+	struct function *functions; /* owned; by address */
+	size_t n_functions;
 
 	struct entry **stacks; /* owned: their tops, by thread numbers */
 	uint32_t n_threads;
@@ -65,6 +72,7 @@ struct lister {
 
 struct take {
 	struct lister *l;
+	struct function *f;
 	struct abi_state state;
 };
 
@@ -76,37 +84,44 @@ static char *copy(struct lister *l, const char *text)
 	return new;
 }
 
-/* The result first: it may take a register. */
 static int add_parameter(void *ctx, const struct var *v)
 {
 	struct take *t = ctx;
-	struct parameter *p;
+	struct function *f = t->f;
+	struct parameter *p =
+	    reallocarray(f->parameter, f->n + 1, sizeof *f->parameter);
 
-	if (t->l->n == PARAMETERS)
+	if (p == NULL) {
+		t->l->no_memory = true;
 		return 1;
-	p = &t->l->parameter[t->l->n++];
+	}
+	f->parameter = p;
+	p += f->n++;
 	*p = (struct parameter){.name = copy(t->l, v->name), .type = v->type};
 	type_text(v->type, p->text, sizeof p->text);
-	return 0;
+	return f->n == PARAMETERS;
 }
 
-static void find_types(struct lister *l)
+/* The result first: it may take a register. */
+static void find_types(struct lister *l, struct function *f)
 {
-	const struct space_module *m = space_at(l->space, l->function);
-	struct take t = {.l = l};
+	uint64_t addr = f->place->addr;
+	const struct space_module *m = space_at(l->space, addr);
+	struct take t = {.l = l, .f = f};
 	struct type result;
 
-	if (m == NULL || vars_parameters(m->file, l->function - m->bias,
-					 add_parameter, &t, &result, NULL) < 0)
+	if (m == NULL || f->place->is_inlined ||
+	    vars_parameters(m->file, addr - m->bias, add_parameter, &t, &result,
+			    NULL) < 0)
 		return;
-	l->has_types = true;
+	f->has_types = true;
 	type_begin(result);
-	l->result.type = result;
-	l->result.place = abi_result(result, &t.state);
-	type_text(result, l->result.text, sizeof l->result.text);
-	for (unsigned i = 0; i < l->n; i++)
-		l->parameter[i].place =
-		    abi_argument(l->parameter[i].type, &t.state);
+	f->result.type = result;
+	f->result.place = abi_result(result, &t.state);
+	type_text(result, f->result.text, sizeof f->result.text);
+	for (unsigned i = 0; i < f->n; i++)
+		f->parameter[i].place =
+		    abi_argument(f->parameter[i].type, &t.state);
 }
 
 /* -- Values -- */
@@ -129,12 +144,13 @@ static char *show_place(struct lister *l, const struct parameter *p,
 	return out;
 }
 
-static void set_arguments(struct lister *l, struct calls_call *c)
+static void set_arguments(struct lister *l, const struct function *f,
+			  struct calls_call *c)
 {
 	static const char *const names[6] = {"rdi", "rsi", "rdx",
 					     "rcx", "r8",  "r9"};
 	static const uint8_t order[6] = {7, 6, 2, 1, 8, 9};
-	unsigned n = l->has_types ? l->n : 6;
+	unsigned n = f->has_types ? f->n : 6;
 
 	c->arguments = calloc(n + 1u, sizeof *c->arguments);
 	if (c->arguments == NULL) {
@@ -146,11 +162,11 @@ static void set_arguments(struct lister *l, struct calls_call *c)
 		struct calls_value *v = &c->arguments[i];
 		char hex[32];
 
-		if (l->has_types) {
-			v->name = l->parameter[i].name;
-			v->type = copy(l, l->parameter[i].text);
+		if (f->has_types) {
+			v->name = f->parameter[i].name;
+			v->type = copy(l, f->parameter[i].text);
 			v->text =
-			    show_place(l, &l->parameter[i], l->regs->gpr[4]);
+			    show_place(l, &f->parameter[i], l->regs->gpr[4]);
 			continue;
 		}
 		snprintf(hex, sizeof hex, "0x%llx",
@@ -161,19 +177,19 @@ static void set_arguments(struct lister *l, struct calls_call *c)
 	}
 }
 
-static void set_result(struct lister *l, const struct hark_position *at,
-		       struct calls_call *c)
+static void set_result(struct lister *l, const struct function *f,
+		       const struct hark_position *at, struct calls_call *c)
 {
 	char hex[32];
 
 	c->has_returned = true;
 	c->returned_at = *at;
 	c->result.name = "";
-	c->result.type = copy(l, l->result.text);
-	if (l->has_types && l->result.place.where == ABI_NONE) {
+	c->result.type = copy(l, f->result.text);
+	if (f->has_types && f->result.place.where == ABI_NONE) {
 		c->result.text = copy(l, "");
-	} else if (l->has_types) {
-		c->result.text = show_place(l, &l->result, 0);
+	} else if (f->has_types) {
+		c->result.text = show_place(l, &f->result, 0);
 	} else {
 		snprintf(hex, sizeof hex, "0x%llx",
 			 (unsigned long long)l->regs->gpr[0]);
@@ -243,25 +259,36 @@ static uint64_t read_caller(struct lister *l)
 	return caller;
 }
 
+static bool is_enough(const struct lister *l)
+{
+	return l->no_memory || (l->most != 0 && l->n_seen == l->most);
+}
+
 /* Of calls that are not shown nothing is kept: what returns is told from them
  * by its stack pointer. */
-static void see_call(struct lister *l, const struct hark_position *at,
-		     struct entry **top)
+static void see_call(struct lister *l, const struct function *f,
+		     const struct hark_position *at, struct entry **top)
 {
 	uint64_t rsp = l->regs->gpr[4] + 8;
 	struct entry *e;
 
-	while (*top != NULL && (*top)->rsp < rsp)
+	while (!f->place->is_inlined && *top != NULL && (*top)->rsp < rsp)
 		pop(top); /* CALLS-1 */
-	if (l->most != 0 && l->n_seen == l->most)
+	if (is_enough(l))
 		return;
 	e = add_entry(l);
 	if (e == NULL)
 		return;
+	e->function = f;
+	e->call.function = f->place;
 	e->call.at = *at;
+	if (f->place->is_inlined) { /* nothing returns */
+		e->has_ended = true;
+		return;
+	}
 	e->rsp = rsp;
 	e->call.caller = read_caller(l);
-	set_arguments(l, &e->call);
+	set_arguments(l, f, &e->call);
 	e->down = *top;
 	*top = e;
 }
@@ -283,7 +310,7 @@ static void see_return(struct lister *l, const struct hark_position *at,
 	while (*top != e)
 		pop(top);
 	while (*top != NULL && is_of(*top, l)) { /* CALLS-2 */
-		set_result(l, at, &(*top)->call);
+		set_result(l, (*top)->function, at, &(*top)->call);
 		pop(top);
 	}
 }
@@ -297,11 +324,13 @@ static int on_visit(void *ctx, const struct hark_position *at,
 		return 0;
 	l->regs = regs;
 	see_return(l, at, &l->stacks[at->thread]);
-	if (regs->rip == l->function)
-		see_call(l, at, &l->stacks[at->thread]);
+	for (size_t i = 0; i < l->n_functions; i++)
+		if (l->functions[i].place->addr == regs->rip)
+			see_call(l, &l->functions[i], at,
+				 &l->stacks[at->thread]);
 	give_calls(l, false);
 	return l->no_memory || l->is_enough ||
-	       (l->most != 0 && l->n_seen == l->most && l->first == NULL);
+	       (is_enough(l) && l->first == NULL);
 }
 
 /* -- All of it -- */
@@ -314,8 +343,12 @@ static void lister_free(struct lister *l)
 		entry_free(l->first);
 		l->first = next;
 	}
-	for (unsigned i = 0; i < l->n; i++)
-		free(l->parameter[i].name);
+	for (size_t i = 0; i < l->n_functions; i++) {
+		for (unsigned k = 0; k < l->functions[i].n; k++)
+			free(l->functions[i].parameter[k].name);
+		free(l->functions[i].parameter);
+	}
+	free(l->functions);
 	free(l->stacks);
 	free(l);
 }
@@ -335,32 +368,81 @@ static int make_stacks(struct lister *l)
 	return l->stacks != NULL ? 0 : -1;
 }
 
-int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
+static int make_functions(struct lister *l, const struct functions *f)
+{
+	l->functions = calloc(f->n + 1, sizeof *l->functions);
+	if (l->functions == NULL)
+		return -1;
+	for (; l->n_functions < f->n; l->n_functions++) {
+		struct function *new = &l->functions[l->n_functions];
+
+		new->place = &f->at[l->n_functions];
+		find_types(l, new);
+	}
+	return l->no_memory ? -1 : 0;
+}
+
+/* Where they begin, each address once: first the n_called of functions that are
+ * called, then of inlined ones. NULL: no memory. */
+static uint64_t *find_sites(const struct lister *l, size_t *n, size_t *n_called)
+{
+	uint64_t *all = calloc(l->n_functions + 1, sizeof *all);
+
+	*n = *n_called = 0;
+	for (int inlined = 0; all != NULL && inlined < 2; inlined++) {
+		const size_t first = *n;
+
+		for (size_t i = 0; i < l->n_functions; i++) {
+			const struct function_place *f = l->functions[i].place;
+
+			if (f->is_inlined == (inlined != 0) &&
+			    (*n == first || all[*n - 1] != f->addr))
+				all[(*n)++] = f->addr;
+		}
+		if (!inlined)
+			*n_called = *n;
+	}
+	return all;
+}
+
+static int list_calls(struct lister *l, const struct hark_position *from,
+		      const struct hark_position *to, struct hark_err *err)
+{
+	size_t n, n_called;
+	uint64_t *sites = find_sites(l, &n, &n_called);
+	int rc = -1;
+
+	l->no_memory = l->no_memory || sites == NULL;
+	if (!l->no_memory)
+		rc = visits_list(l->p, sites, n, n_called, from, to, on_visit,
+				 l, err);
+	free(sites);
+	if (l->no_memory)
+		return err_set(err, HARK_ENOMEM, 0,
+			       "no memory for a list of calls");
+	if (rc == 0)
+		give_calls(l, true);
+	return rc;
+}
+
+int calls_list(struct ask_pair *p, struct space *s,
+	       const struct functions *functions,
 	       const struct hark_position *from, const struct hark_position *to,
 	       uint64_t most, calls_each *each, void *ctx, struct hark_err *err)
 {
 	struct lister *l = calloc(1, sizeof *l);
-	int rc = -1;
+	int rc;
 
 	if (l == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "no memory");
 	*l = (struct lister){.p = p,
 			     .source = ask_source_of(p),
 			     .space = s,
-			     .function = function,
 			     .most = most,
 			     .each = each,
 			     .ctx = ctx};
-	find_types(l);
-	l->no_memory = l->no_memory || make_stacks(l) < 0;
-	if (!l->no_memory)
-		rc = visits_list(p, &function, 1, HARK_WITH_RETURNS, from, to,
-				 on_visit, l, err);
-	if (l->no_memory)
-		rc = err_set(err, HARK_ENOMEM, 0,
-			     "no memory for a list of calls");
-	if (rc == 0)
-		give_calls(l, true);
+	l->no_memory = make_stacks(l) < 0 || make_functions(l, functions) < 0;
+	rc = list_calls(l, from, to, err);
 	lister_free(l);
 	return rc;
 }

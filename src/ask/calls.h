@@ -5,10 +5,12 @@
  * stack pointer just above it. Arguments are where the ABI has them
  * (image/abi.h) if debug information tells their types, else the six integer
  * registers. A call that is left otherwise (exec, exit, longjmp, the end of
- * the recording) has no result. */
+ * the recording) has no result. Where a function was inlined nothing is called:
+ * what is listed is that its code begins, without arguments and result. */
 #ifndef ASK_CALLS_H
 #define ASK_CALLS_H
 
+#include "ask/functions.h"
 #include "ask/prose.h"
 #include "ask/space.h"
 
@@ -19,6 +21,7 @@ struct calls_value {
 };
 
 struct calls_call {
+	const struct function_place *function; /* borrowed from the list */
 	struct hark_position at, returned_at;
 	bool has_returned;
 	uint64_t caller; /* its return address */
@@ -30,9 +33,10 @@ struct calls_call {
 /* Not 0 from `each` ends it. */
 typedef int calls_each(void *ctx, const struct calls_call *c);
 
-/* All calls of the function at an address between two moments, in their
- * order; if most is not 0, no more than these. The timeline is moved. */
-int calls_list(struct ask_pair *p, struct space *s, uint64_t function,
+/* All calls of these functions between two moments, in their order; if most is
+ * not 0, no more than these. The timeline is moved. */
+int calls_list(struct ask_pair *p, struct space *s,
+	       const struct functions *functions,
 	       const struct hark_position *from, const struct hark_position *to,
 	       uint64_t most, calls_each *each, void *ctx,
 	       struct hark_err *err);

@@ -122,7 +122,7 @@ static int on_visit(void *ctx, struct hark_timeline *t,
 }
 
 int visits_list(struct ask_pair *p, const uint64_t *sites, size_t n,
-		unsigned flags, const struct hark_position *from,
+		size_t n_functions, const struct hark_position *from,
 		const struct hark_position *to, visits_each *each, void *ctx,
 		struct hark_err *err)
 {
@@ -136,8 +136,8 @@ int visits_list(struct ask_pair *p, const uint64_t *sites, size_t n,
 	v->each = each;
 	v->ctx = ctx;
 	end.step += end.step < UINT64_MAX; /* the library leaves out the end */
-	rc = hark_visits_of(p->timeline, sites, (unsigned)n, flags, from, &end,
-			    on_visit, v, &e);
+	rc = hark_visits_of(p->timeline, sites, (unsigned)n,
+			    (unsigned)n_functions, from, &end, on_visit, v, &e);
 	free(v);
 	return rc < 0 ? ask_error(&e, err) : 0;
 }

@@ -24,9 +24,10 @@ typedef int visits_each(void *ctx, const struct hark_position *at,
 
 /* Calls each for all executions of these addresses between two moments (both
  * included), with the timeline there, in the order that all threads agree with.
- * `flags`: HARK_WITH_RETURNS or 0. The timeline stays where it is. */
+ * The first n_functions are functions that are called: where those return to is
+ * visited, too. The timeline stays where it is. */
 int visits_list(struct ask_pair *p, const uint64_t *sites, size_t n,
-		unsigned flags, const struct hark_position *from,
+		size_t n_functions, const struct hark_position *from,
 		const struct hark_position *to, visits_each *each, void *ctx,
 		struct hark_err *err);
 

@@ -265,33 +265,75 @@ int answer_accesses(struct ask *a, const char *what, unsigned on,
 
 /* -- Calls -- */
 
+static void inlined_json(struct json *j, const struct function_place *f)
+{
+	json_object(j, "caller");
+	if (f->caller != NULL)
+		json_text(j, "function", f->caller);
+	if (f->file != NULL) {
+		json_text(j, "file", f->file);
+		json_number(j, "line", f->line);
+	}
+	json_end(j);
+}
+
+static void called_json(struct ask *a, struct json *j,
+			const struct calls_call *c)
+{
+	json_array(j, "arguments");
+	for (unsigned i = 0; i < c->n; i++) {
+		json_object(j, NULL);
+		json_text(j, "name", c->arguments[i].name);
+		json_text(j, "type", c->arguments[i].type);
+		json_text(j, "value", c->arguments[i].text);
+		json_end(j);
+	}
+	json_end(j);
+	json_object(j, "caller");
+	answer_put_code(j, a, c->caller);
+	json_end(j);
+	json_bool(j, "returned", c->has_returned);
+	if (c->has_returned) {
+		answer_put_position(j, "returned_at", &c->returned_at);
+		json_text(j, "type", c->result.type);
+		json_text(j, "value", c->result.text);
+	}
+}
+
 static void call_json(struct ask *a, const struct calls_call *c)
 {
+	const struct function_place *f = c->function;
 	struct json j;
 
 	json_init(&j, stdout);
 	json_object(&j, NULL);
 	answer_put_position(&j, "position", &c->at);
 	json_number(&j, "thread", c->at.thread);
-	json_array(&j, "arguments");
-	for (unsigned i = 0; i < c->n; i++) {
-		json_object(&j, NULL);
-		json_text(&j, "name", c->arguments[i].name);
-		json_text(&j, "type", c->arguments[i].type);
-		json_text(&j, "value", c->arguments[i].text);
-		json_end(&j);
-	}
+	json_text(&j, "function", f->name);
+	json_bool(&j, "inlined", f->is_inlined);
+	if (f->is_inlined)
+		inlined_json(&j, f);
+	else
+		called_json(a, &j, c);
 	json_end(&j);
-	json_object(&j, "caller");
-	answer_put_code(&j, a, c->caller);
-	json_end(&j);
-	json_bool(&j, "returned", c->has_returned);
-	if (c->has_returned) {
-		answer_put_position(&j, "returned_at", &c->returned_at);
-		json_text(&j, "type", c->result.type);
-		json_text(&j, "value", c->result.text);
-	}
-	json_end(&j);
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void inlined_text(const struct function_place *f)
+{
+	text_print("%s inlined", f->name);
+	if (f->caller != NULL && f->file != NULL)
+		text_print("  (in %s at %s:%u)", f->caller, file_of(f->file),
+			   f->line);
+	else if (f->caller != NULL)
+		text_print("  (in %s)", f->caller);
+	putchar('\n');
 }
 
 static void call_text(struct ask *a, const char *name,
@@ -300,7 +342,12 @@ static void call_text(struct ask *a, const char *name,
 	char position[64], code[CODE_LEN];
 
 	hark_position_text(&c->at, position, sizeof position);
-	text_print("%-16s %s(", position, name);
+	text_print("%-16s ", position);
+	if (c->function->is_inlined) {
+		inlined_text(c->function);
+		return;
+	}
+	text_print("%s(", name);
 	for (unsigned i = 0; i < c->n; i++)
 		text_print("%s%s = %s", i > 0 ? ", " : "", c->arguments[i].name,
 			   c->arguments[i].text);
@@ -323,35 +370,52 @@ static int print_call(void *ctx, const struct calls_call *c)
 	if (l->a->json)
 		call_json(l->a, c);
 	else
-		call_text(l->a, l->what, c);
+		call_text(l->a, c->function->name, c);
 	l->n++;
 	return l->a->limit != 0 && l->n == l->a->limit;
 }
 
-/* A name, or any expression that is an address of code. */
-static int find_function(struct ask *a, const char *function, uint64_t *out,
-			 struct hark_err *err)
+/* Any expression that is an address of code. */
+static int function_by_address(struct ask *a, const char *what,
+			       struct functions *out, struct hark_err *err)
 {
 	struct space_symbol sym;
 	struct value v;
+	uint64_t addr;
 	int64_t n;
 
-	if (space_symbol(a->space, function, &sym, err) == 0) {
-		if (!sym.is_code)
-			return err_set(err, HARK_EINPUT, 0,
-				       "'%s' is no function", function);
-		*out = sym.addr;
-		return 0;
-	}
-	if (eval_text(&a->eval, function, &v, NULL) < 0)
+	if (space_symbol(a->space, what, &sym, err) == 0 && !sym.is_code)
+		return err_set(err, HARK_EINPUT, 0, "'%s' is no function",
+			       what);
+	if (eval_text(&a->eval, what, &v, NULL) < 0)
 		return -1; /* err has near names */
-	if (v.is_code && eval_address(&v, out))
-		return 0;
+	if (v.is_code && eval_address(&v, &addr))
+		return functions_at(addr, what, out, err);
 	if (eval_number(&a->eval, &v, &n) < 0)
 		return err_set(err, HARK_EINPUT, 0, "'%s' is no function",
-			       function);
-	*out = (uint64_t)n;
-	return 0;
+			       what);
+	return functions_at((uint64_t)n, what, out, err);
+}
+
+static int find_functions(struct ask *a, const char *what,
+			  struct functions *out, struct hark_err *err)
+{
+	if (functions_find(a->space, what, out, err) < 0)
+		return -1;
+	return out->n > 0 ? 0 : function_by_address(a, what, out, err);
+}
+
+static void explain_inlined(const struct functions *f, const char *what)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->at[i].is_inlined;
+	if (n > 0)
+		say("'%s' is inlined at %zu place%s; it is not called there, "
+		    "so there are no arguments and no result: each time that "
+		    "its code begins is listed",
+		    what, n, n == 1 ? "" : "s");
 }
 
 /* -- Lines -- */
@@ -404,17 +468,19 @@ static int answer_visits(struct ask *a, const char *what, const char *file,
 int answer_calls(struct ask *a, const char *function, struct hark_err *err)
 {
 	struct list l = {.a = a, .what = function};
+	struct functions found = {0};
 	char file[CODE_LEN];
-	uint64_t addr = 0;
 	uint32_t line;
 	int rc;
 
 	if (visits_parse(function, file, sizeof file, &line))
 		return answer_visits(a, function, file, line, err);
-	if (find_function(a, function, &addr, err) < 0)
+	if (find_functions(a, function, &found, err) < 0)
 		return -1;
-	rc = calls_list(&a->m->pair, a->space, addr, &a->from, &a->to, a->limit,
-			print_call, &l, err);
+	explain_inlined(&found, function);
+	rc = calls_list(&a->m->pair, a->space, &found, &a->from, &a->to,
+			a->limit, print_call, &l, err);
+	functions_fini(&found);
 	moment_hush(a->m);
 	if (rc < 0)
 		return -1;

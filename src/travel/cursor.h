@@ -60,9 +60,9 @@ struct cursor_what {
 	const struct stop *stops; /* borrowed; an access list has one */
 	unsigned n_stops;
 	bool wants_log;
-	/* Stops are functions' first instructions: visits to where they return
-	 * are found, too. */
-	bool finds_returns;
+	/* The first stops that are functions' first instructions: visits to
+	 * where they return are found, too. */
+	unsigned n_entries;
 };
 
 int cursor_init(struct cursor *c, struct timeline *t, struct lane *l,

@@ -82,7 +82,7 @@ int timeline_accesses(struct timeline *t, uint64_t address, uint64_t len,
 		      timeline_each_access *each, void *ctx,
 		      struct hark_error *err);
 int timeline_visits(struct timeline *t, const uint64_t *addresses, unsigned n,
-		    unsigned flags, const struct hark_position *from,
+		    unsigned n_functions, const struct hark_position *from,
 		    const struct hark_position *to, timeline_each_visit *each,
 		    void *ctx, struct hark_error *err);
 int timeline_races(struct timeline *t, hark_each_race *each, void *ctx,

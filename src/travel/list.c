@@ -501,15 +501,15 @@ static struct stop *breakpoints(const uint64_t *addresses, unsigned n)
 }
 
 int timeline_visits(struct timeline *t, const uint64_t *addresses, unsigned n,
-		    unsigned flags, const struct hark_position *from,
+		    unsigned n_functions, const struct hark_position *from,
 		    const struct hark_position *to, timeline_each_visit *each,
 		    void *ctx, struct hark_error *err)
 {
 	struct stop *stops = breakpoints(addresses, n);
 	const struct cursor_what what = {.stops = stops,
 					 .n_stops = n,
-					 .finds_returns =
-					     flags & HARK_WITH_RETURNS};
+					 .n_entries =
+					     n_functions < n ? n_functions : n};
 	struct travel_stay here = travel_stay(t);
 	struct hark_err why = {0};
 	struct merge m = {.t = t};

@@ -645,12 +645,14 @@ int hark_accesses(struct hark_timeline *t, uint64_t address, uint64_t len,
 }
 
 int hark_visits_of(struct hark_timeline *t, const uint64_t *addresses,
-		   unsigned n, unsigned flags, const struct hark_position *from,
+		   unsigned n, unsigned n_functions,
+		   const struct hark_position *from,
 		   const struct hark_position *to, hark_each_visit *each,
 		   void *ctx, struct hark_error *err)
 {
 	const struct remote_each tell = {.visit = each, .ctx = ctx};
-	struct channel_head h = {.op = CHANNEL_VISITS, .args = {n, flags}};
+	struct channel_head h = {.op = CHANNEL_VISITS,
+				 .args = {n, n_functions}};
 	int rc;
 
 	if (n >= SERVE_ADDRESSES)

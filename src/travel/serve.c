@@ -515,7 +515,8 @@ static void do_accesses(struct channel_head *h, struct hark_error *err)
 	tell_batch(&batch);
 }
 
-/* args: how many addresses, which follow the range in the data; flags. */
+/* args: how many addresses, which follow the range in the data; and how many
+ * of them are functions. */
 static void do_visits(struct channel_head *h, struct hark_error *err)
 {
 	struct visits *v = malloc(sizeof *v);
