@@ -255,6 +255,7 @@ static bool look(struct type *t, struct type_facts *out)
 	out->name = dw_entry_name(&e);
 	out->size = number(&e, AT_BYTE_SIZE);
 	out->is_class = e.decl->tag == TAG_CLASS_TYPE;
+	out->is_incomplete = number(&e, AT_DECLARATION) != 0;
 	out->by_reference =
 	    number(&e, AT_CALLING_CONVENTION) == CC_PASS_BY_REFERENCE;
 	if (e.decl->tag == TAG_UNSPECIFIED_TYPE)
@@ -546,6 +547,72 @@ bool type_field(struct type t, const char *name, struct type_field *out)
 	struct wanted w = {.name = name, .out = out};
 
 	return type_each_field(t, is_it, &w) == 1;
+}
+
+/* -- What else is in a class -- */
+
+struct nested {
+	const char *name;
+	struct type *out;
+	int depth;
+};
+
+static bool has_nested(struct type t, struct nested *n);
+
+// NOLINTNEXTLINE(misc-no-recursion): T2
+static int look_in_base(void *ctx, const struct type_field *f)
+{
+	struct nested *n = ctx;
+	bool found = false;
+
+	if (f->is_base && n->depth < NEST) {
+		n->depth++;
+		found = has_nested(f->type, n);
+		n->depth--;
+	}
+	return found;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): T2
+static bool has_nested(struct type t, struct nested *n)
+{
+	struct dw_entry e, next;
+	bool more = bare(&t, &e) && dw_entry_child(&e, &next);
+	const char *has;
+
+	while (more) {
+		e = next;
+		has = e.decl->tag == TAG_TYPEDEF ? dw_entry_name(&e) : NULL;
+		if (has != NULL && strcmp(has, n->name) == 0) {
+			*n->out = type_of_entry(&e);
+			return true;
+		}
+		more = dw_entry_next(&e, &next);
+	}
+	return type_each_field(t, look_in_base, n) == 1;
+}
+
+bool type_nested(struct type t, const char *name, struct type *out)
+{
+	struct nested n = {.name = name, .out = out};
+
+	return has_nested(t, &n);
+}
+
+bool type_argument(struct type t, struct type *out)
+{
+	struct dw_entry e, next;
+	bool more = bare(&t, &e) && dw_entry_child(&e, &next);
+
+	while (more) {
+		e = next;
+		if (e.decl->tag == TAG_TEMPLATE_TYPE) {
+			*out = type_under(&e);
+			return true;
+		}
+		more = dw_entry_next(&e, &next);
+	}
+	return false;
 }
 
 /* -- Enums -- */

@@ -74,6 +74,7 @@ struct type_facts {
 	uint64_t size; /* in bytes; 0: not known, or none */
 	bool is_signed;
 	bool is_class;	    /* said "class" */
+	bool is_incomplete; /* only declared in all that the file has */
 	bool by_reference;  /* it is passed so, where a value is said */
 	bool is_vector;	    /* an array that fits into a vector register */
 	struct type target; /* of pointers and arrays; what a function returns,
@@ -106,6 +107,11 @@ int type_each_field(struct type t,
 /* By name, also in members without a name and in base classes; offset is
  * from the begin of t. */
 bool type_field(struct type t, const char *name, struct type_field *out);
+
+/* A typedef that is declared in a class or in its bases: "value_type". */
+bool type_nested(struct type t, const char *name, struct type *out);
+/* The first type among the arguments of a class that is made of a template. */
+bool type_argument(struct type t, struct type *out);
 
 /* A class of C++ that says itself how it is copied or destroyed. */
 bool type_has_own_copy(struct type t);
