@@ -54,6 +54,7 @@ struct lister {
 	struct ask_source source;
 	struct space *space;
 	uint64_t most; /* calls; 0: all */
+	bool is_raw;
 
 	struct function *functions; /* owned; by address */
 	size_t n_functions;
@@ -129,7 +130,8 @@ static void find_types(struct lister *l, struct function *f)
 static char *show_place(struct lister *l, const struct parameter *p,
 			uint64_t rsp)
 {
-	struct show s = {.space = l->space, .has_memory = true};
+	struct show s = {
+	    .space = l->space, .has_memory = true, .is_raw = l->is_raw};
 	uint8_t bytes[BYTES_MAX], known[BYTES_MAX];
 	uint64_t len = p->place.size < BYTES_MAX ? p->place.size : BYTES_MAX;
 	struct prose text;
@@ -426,9 +428,8 @@ static int list_calls(struct lister *l, const struct hark_position *from,
 }
 
 int calls_list(struct ask_pair *p, struct space *s,
-	       const struct functions *functions,
-	       const struct hark_position *from, const struct hark_position *to,
-	       uint64_t most, calls_each *each, void *ctx, struct hark_err *err)
+	       const struct functions *functions, const struct calls_wish *wish,
+	       calls_each *each, void *ctx, struct hark_err *err)
 {
 	struct lister *l = calloc(1, sizeof *l);
 	int rc;
@@ -438,11 +439,12 @@ int calls_list(struct ask_pair *p, struct space *s,
 	*l = (struct lister){.p = p,
 			     .source = ask_source_of(p),
 			     .space = s,
-			     .most = most,
+			     .most = wish->most,
+			     .is_raw = wish->is_raw,
 			     .each = each,
 			     .ctx = ctx};
 	l->no_memory = make_stacks(l) < 0 || make_functions(l, functions) < 0;
-	rc = list_calls(l, from, to, err);
+	rc = list_calls(l, &wish->from, &wish->to, err);
 	lister_free(l);
 	return rc;
 }

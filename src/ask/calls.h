@@ -33,12 +33,16 @@ struct calls_call {
 /* Not 0 from `each` ends it. */
 typedef int calls_each(void *ctx, const struct calls_call *c);
 
-/* All calls of these functions between two moments, in their order; if most is
- * not 0, no more than these. The timeline is moved. */
+struct calls_wish {
+	struct hark_position from, to;
+	uint64_t most; /* no more than these; 0: all */
+	bool is_raw;   /* values are shown without containers */
+};
+
+/* All calls of these functions between two moments, in their order. The
+ * timeline is moved. */
 int calls_list(struct ask_pair *p, struct space *s,
-	       const struct functions *functions,
-	       const struct hark_position *from, const struct hark_position *to,
-	       uint64_t most, calls_each *each, void *ctx,
-	       struct hark_err *err);
+	       const struct functions *functions, const struct calls_wish *wish,
+	       calls_each *each, void *ctx, struct hark_err *err);
 
 #endif

@@ -24,6 +24,7 @@ struct eval {
 	struct space *space; /* borrowed */
 	struct unwind *u;    /* borrowed: of the thread in question */
 	unsigned frame;	     /* whose locals are in scope */
+	bool is_raw;	     /* values are shown without containers */
 };
 
 struct value {

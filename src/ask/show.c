@@ -1,32 +1,24 @@
 /* ask/show.c - values as a programmer writes them.
  *
- * W1  Structs in structs are shown NEST deep, ELEMENTS of an array, CHARS of
- *     a text; what a reference leads to counts as one in it. The text that is
- *     made has a limit too, so a type that claims a million fields ends there.
+ * W1  Structs in structs are shown SHOW_NEST deep, SHOW_ELEMENTS of an array,
+ * SHOW_CHARS of a text; what a reference leads to counts as one in it. The text
+ * that is made has a limit too, so a type that claims a million fields ends
+ * there.
  */
 #include "ask/show.h"
+
+#include "ask/containers.h"
+#include "ask/show_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEST = 12, ELEMENTS = 200, CHARS = 200, REPEATS = 10, NAME_LEN = 256 };
+enum { NAME_LEN = 256 };
 enum { REFERRED = 1 << 16 }; /* bytes that a reference leads to */
 
-struct shower {
-	const struct show *s;
-	struct prose *out;
-	int depth;
-};
-
-/* The bytes of what is shown. */
-struct part {
-	const uint8_t *bytes, *known;
-	uint64_t len;
-};
-
-static bool is_known(const struct part *p, uint64_t at, uint64_t len)
+bool show_is_known(const struct show_part *p, uint64_t at, uint64_t len)
 {
 	if (at > p->len || len > p->len - at)
 		return false;
@@ -36,13 +28,25 @@ static bool is_known(const struct part *p, uint64_t at, uint64_t len)
 	return true;
 }
 
-static struct part sub(const struct part *p, uint64_t at, uint64_t len)
+struct show_part show_sub(const struct show_part *p, uint64_t at, uint64_t len)
 {
 	if (at > p->len)
 		at = p->len;
 	if (len > p->len - at)
 		len = p->len - at;
-	return (struct part){p->bytes + at, p->known + at, len};
+	return (struct show_part){p->bytes + at, p->known + at, len};
+}
+
+size_t show_read(struct shower *w, uint64_t addr, uint8_t *out, uint8_t *known,
+		 size_t len)
+{
+	const struct ask_source *src = space_source(w->s->space);
+
+	memset(known, 0, len);
+	if (!w->s->has_memory || w->reads == SHOW_READS)
+		return 0;
+	w->reads++;
+	return src->read(src->ctx, addr, len, out, known);
 }
 
 /* -- Raw -- */
@@ -50,11 +54,11 @@ static struct part sub(const struct part *p, uint64_t at, uint64_t len)
 void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
 	      struct prose *out)
 {
-	struct part p = {bytes, known, len};
+	struct show_part p = {bytes, known, len};
 	uint64_t word = 0;
 
 	if ((len == 1 || len == 2 || len == 4 || len == 8) &&
-	    is_known(&p, 0, len)) {
+	    show_is_known(&p, 0, len)) {
 		memcpy(&word, bytes, (size_t)len);
 		prose_put(out, "0x%" PRIx64, word);
 		return;
@@ -69,7 +73,7 @@ void show_raw(const uint8_t *bytes, const uint8_t *known, uint64_t len,
 
 /* -- Numbers -- */
 
-static uint64_t word_of(const struct part *p, uint64_t len)
+static uint64_t word_of(const struct show_part *p, uint64_t len)
 {
 	uint64_t v = 0;
 
@@ -87,7 +91,8 @@ static int64_t extend(uint64_t v, uint64_t bits, bool is_signed)
 }
 
 /* As few digits as lead back to the same number. */
-static void put_float(struct prose *out, const struct part *p, uint64_t size)
+static void put_float(struct prose *out, const struct show_part *p,
+		      uint64_t size)
 {
 	char text[64];
 	long double wide = 0;
@@ -116,16 +121,16 @@ static void put_float(struct prose *out, const struct part *p, uint64_t size)
 }
 
 /* Of a long double 10 bytes are used. */
-static void put_any_float(struct prose *out, const struct part *p,
+static void put_any_float(struct prose *out, const struct show_part *p,
 			  uint64_t size)
 {
-	if (is_known(p, 0, size == 16 ? 10 : size))
+	if (show_is_known(p, 0, size == 16 ? 10 : size))
 		put_float(out, p, size);
 	else
 		prose_put(out, "??");
 }
 
-static void put_wide(struct prose *out, const struct part *p)
+static void put_wide(struct prose *out, const struct show_part *p)
 {
 	uint64_t low = word_of(p, 8), high;
 
@@ -180,12 +185,13 @@ static void put_integer(struct shower *w, struct type t,
 /* -- Texts -- */
 
 /* Bytes up to a NUL; all of them if there is none. */
-static void put_text(struct prose *out, const struct part *p, bool is_whole)
+static void put_text(struct prose *out, const struct show_part *p,
+		     bool is_whole)
 {
 	uint64_t n = 0;
 
 	prose_put(out, "\"");
-	for (; n < p->len && n < CHARS; n++) {
+	for (; n < p->len && n < SHOW_CHARS; n++) {
 		if (!p->known[n]) {
 			prose_put(out, "\"?\?\"");
 			continue;
@@ -195,23 +201,22 @@ static void put_text(struct prose *out, const struct part *p, bool is_whole)
 		prose_char(out, p->bytes[n], '"');
 	}
 	prose_put(out, "\"");
-	if (n == CHARS || (!is_whole && n == p->len))
+	if (n == SHOW_CHARS || (!is_whole && n == p->len))
 		prose_put(out, "...");
 }
 
 static void put_pointed(struct shower *w, uint64_t addr)
 {
-	const struct ask_source *src = space_source(w->s->space);
-	uint8_t bytes[CHARS], known[CHARS] = {0};
-	struct part p = {bytes, known, 0};
+	uint8_t bytes[SHOW_CHARS], known[SHOW_CHARS];
+	struct show_part p = {bytes, known, 0};
 
-	src->read(src->ctx, addr, sizeof bytes, bytes, known);
-	while (p.len < CHARS && known[p.len] && bytes[p.len] != 0)
+	show_read(w, addr, bytes, known, sizeof bytes);
+	while (p.len < SHOW_CHARS && known[p.len] && bytes[p.len] != 0)
 		p.len++;
-	if (p.len == 0 && (p.len == CHARS || !known[0]))
+	if (p.len == 0 && (p.len == SHOW_CHARS || !known[0]))
 		return; /* not known */
 	prose_put(w->out, " ");
-	put_text(w->out, &p, p.len < CHARS && known[p.len]);
+	put_text(w->out, &p, p.len < SHOW_CHARS && known[p.len]);
 }
 
 static void put_address(const struct space *space, uint64_t addr,
@@ -225,13 +230,12 @@ static void put_address(const struct space *space, uint64_t addr,
 		prose_put(out, " <%s>", name);
 }
 
-static void put_pointer(struct shower *w, const struct type_facts *f,
-			uint64_t addr)
+void show_put_pointer(struct shower *w, struct type target, uint64_t addr)
 {
 	struct type_facts to;
 
 	put_address(w->s->space, addr, w->out);
-	type_look(f->target, &to);
+	type_look(target, &to);
 	if (addr != 0 && w->s->has_memory && to.kind == TYPE_CHAR &&
 	    to.size == 1)
 		put_pointed(w, addr);
@@ -239,9 +243,7 @@ static void put_pointer(struct shower *w, const struct type_facts *f,
 
 /* -- Things made of others -- */
 
-static void put_part(struct shower *w, struct type t, const struct part *p);
-
-static bool is_same(const struct part *a, const struct part *b)
+static bool is_same(const struct show_part *a, const struct show_part *b)
 {
 	return a->len == b->len &&
 	       memcmp(a->known, b->known, (size_t)a->len) == 0 &&
@@ -249,14 +251,14 @@ static bool is_same(const struct part *a, const struct part *b)
 }
 
 /* How many elements from i on are the same as number i. */
-static uint64_t run_of(const struct part *p, uint64_t i, uint64_t count,
+static uint64_t run_of(const struct show_part *p, uint64_t i, uint64_t count,
 		       uint64_t size)
 {
-	struct part first = sub(p, i * size, size), other;
+	struct show_part first = show_sub(p, i * size, size), other;
 	uint64_t n = 1;
 
 	for (; i + n < count; n++) {
-		other = sub(p, (i + n) * size, size);
+		other = show_sub(p, (i + n) * size, size);
 		if (!is_same(&first, &other))
 			break;
 	}
@@ -265,7 +267,7 @@ static uint64_t run_of(const struct part *p, uint64_t i, uint64_t count,
 
 // NOLINTNEXTLINE(misc-no-recursion): W1
 static void put_array(struct shower *w, const struct type_facts *f,
-		      const struct part *p)
+		      const struct show_part *p)
 {
 	struct type_facts of;
 	uint64_t shown = 0, i = 0, count = f->count;
@@ -283,15 +285,15 @@ static void put_array(struct shower *w, const struct type_facts *f,
 	if (count > p->len / of.size)
 		count = p->len / of.size;
 	prose_put(w->out, "{");
-	while (i < count && shown < ELEMENTS && !w->out->is_cut) {
+	while (i < count && shown < SHOW_ELEMENTS && !w->out->is_cut) {
 		uint64_t n = run_of(p, i, count, of.size);
-		struct part one = sub(p, i * of.size, of.size);
+		struct show_part one = show_sub(p, i * of.size, of.size);
 
 		prose_put(w->out, "%s", comma);
-		put_part(w, f->target, &one);
-		if (n >= REPEATS)
+		show_put(w, f->target, &one);
+		if (n >= SHOW_REPEATS)
 			prose_put(w->out, " <%" PRIu64 " times>", n);
-		i += n >= REPEATS ? n : 1;
+		i += n >= SHOW_REPEATS ? n : 1;
 		shown++;
 		comma = ", ";
 	}
@@ -300,18 +302,18 @@ static void put_array(struct shower *w, const struct type_facts *f,
 
 struct fields {
 	struct shower *w;
-	const struct part *p;
+	const struct show_part *p;
 	const char *comma;
 };
 
 static void put_bits(struct shower *w, const struct type_field *f,
-		     const struct part *p)
+		     const struct show_part *p)
 {
 	uint64_t len = (f->bit_shift + f->bit_size + 7) / 8, v;
-	struct part bytes = sub(p, f->offset, len);
+	struct show_part bytes = show_sub(p, f->offset, len);
 	struct type_facts facts;
 
-	if (!is_known(p, f->offset, len) || len > 9) {
+	if (!show_is_known(p, f->offset, len) || len > 9) {
 		prose_put(w->out, "??");
 		return;
 	}
@@ -328,7 +330,7 @@ static int put_field(void *ctx, const struct type_field *f)
 {
 	struct fields *s = ctx;
 	struct type_facts facts;
-	struct part p;
+	struct show_part p;
 
 	prose_put(s->w->out, "%s", s->comma);
 	s->comma = ", ";
@@ -341,18 +343,18 @@ static int put_field(void *ctx, const struct type_field *f)
 	if (f->bit_size != 0) {
 		put_bits(s->w, f, s->p);
 	} else {
-		p = sub(s->p, f->offset, facts.size);
-		put_part(s->w, f->type, &p);
+		p = show_sub(s->p, f->offset, facts.size);
+		show_put(s->w, f->type, &p);
 	}
 	return s->w->out->is_cut;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): W1
-static void put_struct(struct shower *w, struct type t, const struct part *p)
+void show_put_struct(struct shower *w, struct type t, const struct show_part *p)
 {
 	struct fields f = {.w = w, .p = p, .comma = ""};
 
-	if (w->depth == NEST) {
+	if (w->depth == SHOW_NEST) {
 		prose_put(w->out, "{...}");
 		return;
 	}
@@ -363,9 +365,11 @@ static void put_struct(struct shower *w, struct type t, const struct part *p)
 	w->depth--;
 }
 
-static void put_complex(struct prose *out, const struct part *p, uint64_t size)
+static void put_complex(struct prose *out, const struct show_part *p,
+			uint64_t size)
 {
-	struct part real = sub(p, 0, size / 2), other = sub(p, size / 2, size);
+	struct show_part real = show_sub(p, 0, size / 2),
+			 other = show_sub(p, size / 2, size);
 
 	if (size != 8 && size != 16 && size != 32) {
 		show_raw(p->bytes, p->known, p->len, out);
@@ -382,31 +386,30 @@ static void put_complex(struct prose *out, const struct part *p, uint64_t size)
 static void put_reference(struct shower *w, const struct type_facts *f,
 			  uint64_t addr)
 {
-	const struct ask_source *src = space_source(w->s->space);
 	struct type_facts to;
-	struct part p;
+	struct show_part p;
 	uint8_t *bytes;
 
 	prose_put(w->out, "@0x%" PRIx64, addr);
 	type_look(f->target, &to);
-	if (!w->s->has_memory || w->depth == NEST || to.size == 0 ||
+	if (!w->s->has_memory || w->depth == SHOW_NEST || to.size == 0 ||
 	    to.size > REFERRED)
 		return;
 	bytes = calloc(2, (size_t)to.size);
 	if (bytes == NULL)
 		return;
-	p = (struct part){bytes, bytes + to.size, to.size};
-	src->read(src->ctx, addr, (size_t)to.size, bytes, bytes + to.size);
+	p = (struct show_part){bytes, bytes + to.size, to.size};
+	show_read(w, addr, bytes, bytes + to.size, (size_t)to.size);
 	prose_put(w->out, ": ");
 	w->depth++;
-	put_part(w, f->target, &p);
+	show_put(w, f->target, &p);
 	w->depth--;
 	free(bytes);
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): W1
 static void put_scalar(struct shower *w, struct type t,
-		       const struct type_facts *f, const struct part *p)
+		       const struct type_facts *f, const struct show_part *p)
 {
 	uint64_t size = f->size;
 	int64_t v;
@@ -419,7 +422,7 @@ static void put_scalar(struct shower *w, struct type t,
 		put_any_float(w->out, p, size);
 		return;
 	}
-	if (size == 0 || !is_known(p, 0, size)) {
+	if (size == 0 || !show_is_known(p, 0, size)) {
 		prose_put(w->out, "??");
 		return;
 	}
@@ -435,13 +438,13 @@ static void put_scalar(struct shower *w, struct type t,
 	if (f->kind == TYPE_REFERENCE)
 		put_reference(w, f, (uint64_t)v);
 	else if (f->kind == TYPE_POINTER)
-		put_pointer(w, f, (uint64_t)v);
+		show_put_pointer(w, f->target, (uint64_t)v);
 	else
 		put_integer(w, t, f, v, size);
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): W1
-static void put_part(struct shower *w, struct type t, const struct part *p)
+void show_put(struct shower *w, struct type t, const struct show_part *p)
 {
 	struct type_facts f;
 
@@ -449,7 +452,12 @@ static void put_part(struct shower *w, struct type t, const struct part *p)
 	switch (f.kind) {
 	case TYPE_STRUCT:
 	case TYPE_UNION:
-		put_struct(w, t, p);
+		if (f.is_incomplete) {
+			prose_put(w->out, "<incomplete type>");
+			break;
+		}
+		if (w->s->is_raw || !containers_put(w, t, &f, p))
+			show_put_struct(w, t, p);
 		break;
 	case TYPE_ARRAY:
 		put_array(w, &f, p);
@@ -467,10 +475,10 @@ void show_bytes(const struct show *s, struct type t, const uint8_t *bytes,
 		const uint8_t *known, uint64_t len, struct prose *out)
 {
 	struct shower w = {.s = s, .out = out};
-	struct part p = {bytes, known, len};
+	struct show_part p = {bytes, known, len};
 
 	type_begin(t);
-	put_part(&w, t, &p);
+	show_put(&w, t, &p);
 }
 
 void show_bits(const struct show *s, const struct value *v,
@@ -481,7 +489,7 @@ void show_bits(const struct show *s, const struct value *v,
 			       .bit_size = v->bit_size,
 			       .bit_shift = v->bit_shift};
 	struct shower w = {.s = s, .out = out};
-	struct part p = {bytes, known, len};
+	struct show_part p = {bytes, known, len};
 
 	type_begin(v->type);
 	put_bits(&w, &f, &p);
@@ -491,7 +499,7 @@ void show_bits(const struct show *s, const struct value *v,
 
 /* Several of a kind in a row, as an array is shown. */
 static void put_repeated(struct shower *w, const struct value *v,
-			 const struct part *p)
+			 const struct show_part *p)
 {
 	struct type_facts f = {
 	    .kind = TYPE_ARRAY, .target = v->type, .count = v->repeated};
@@ -501,9 +509,10 @@ static void put_repeated(struct shower *w, const struct value *v,
 }
 
 static void put_value(const struct eval *e, const struct value *v,
-		      const struct part *p, struct prose *out)
+		      const struct show_part *p, struct prose *out)
 {
-	struct show s = {.space = e->space, .has_memory = true};
+	struct show s = {
+	    .space = e->space, .has_memory = true, .is_raw = e->is_raw};
 	struct shower w = {.s = &s, .out = out};
 	struct type_facts facts;
 	int64_t n;
@@ -530,11 +539,11 @@ int show_value(const struct eval *e, const struct value *v, struct prose *out,
 {
 	uint64_t len = v->len < SHOW_LEN_MAX ? v->len : SHOW_LEN_MAX;
 	uint8_t *bytes = calloc(2, (size_t)len + 1);
-	struct part p;
+	struct show_part p;
 
 	if (bytes == NULL)
 		return err_set(err, HARK_ENOMEM, 0, "no memory for a value");
-	p = (struct part){bytes, bytes + len, len};
+	p = (struct show_part){bytes, bytes + len, len};
 	if (v->place.n == 1 && v->place.piece[0].kind == EXPR_NOWHERE &&
 	    !v->place.missing) {
 		prose_put(out, "<optimized out>");
@@ -603,7 +612,7 @@ static struct type walk(struct type t, uint64_t *offset, uint64_t len,
 			struct prose *out)
 {
 	type_begin(t);
-	for (int i = 0; i < NEST; i++) {
+	for (int i = 0; i < SHOW_NEST; i++) {
 		struct type_facts f;
 
 		type_look(t, &f);
@@ -619,8 +628,8 @@ void show_path(struct type t, uint64_t offset, uint64_t len, struct prose *out)
 	walk(t, &offset, len, out);
 }
 
-struct type show_part(struct type t, uint64_t offset, uint64_t len,
-		      uint64_t *part_offset)
+struct type show_type_at(struct type t, uint64_t offset, uint64_t len,
+			 uint64_t *part_offset)
 {
 	uint64_t left = offset;
 

@@ -18,6 +18,7 @@ struct show {
 	const struct space *space; /* borrowed: names of what is pointed to */
 	bool has_memory; /* texts that are pointed to may be read: it is the
 			  * moment of the value */
+	bool is_raw;	 /* containers of C++ are structs as any other */
 };
 
 /* Bytes of a type; bytes behind len are not known. */
@@ -37,7 +38,7 @@ int show_value(const struct eval *e, const struct value *v, struct prose *out,
  * "" if it is all of t. */
 void show_path(struct type t, uint64_t offset, uint64_t len, struct prose *out);
 /* The type and place that such a path leads to. */
-struct type show_part(struct type t, uint64_t offset, uint64_t len,
-		      uint64_t *part_offset);
+struct type show_type_at(struct type t, uint64_t offset, uint64_t len,
+			 uint64_t *part_offset);
 
 #endif

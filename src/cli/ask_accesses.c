@@ -93,7 +93,7 @@ static void show_side(struct ask *a, const struct value *v, uint64_t addr,
 		return;
 	}
 	if (v->is_typed && v->repeated == 0 && v->bit_size == 0) {
-		t = show_part(v->type, p->low - addr, len, &at);
+		t = show_type_at(v->type, p->low - addr, len, &at);
 		type_look(t, &f);
 		if (addr + at == p->low && f.size == len) {
 			show_bytes(&s, t, bytes + skip, known + skip, len, out);
@@ -469,6 +469,10 @@ int answer_calls(struct ask *a, const char *function, struct hark_err *err)
 {
 	struct list l = {.a = a, .what = function};
 	struct functions found = {0};
+	struct calls_wish wish = {.from = a->from,
+				  .to = a->to,
+				  .most = a->limit,
+				  .is_raw = a->eval.is_raw};
 	char file[CODE_LEN];
 	uint32_t line;
 	int rc;
@@ -478,8 +482,8 @@ int answer_calls(struct ask *a, const char *function, struct hark_err *err)
 	if (find_functions(a, function, &found, err) < 0)
 		return -1;
 	explain_inlined(&found, function);
-	rc = calls_list(&a->m->pair, a->space, &found, &a->from, &a->to,
-			a->limit, print_call, &l, err);
+	rc = calls_list(&a->m->pair, a->space, &found, &wish, print_call, &l,
+			err);
 	functions_fini(&found);
 	moment_hush(a->m);
 	if (rc < 0)

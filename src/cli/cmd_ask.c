@@ -227,8 +227,10 @@ static int answer(struct ask *a, const struct wish *w, struct hark_err *err)
 		return -1;
 	if (unwind_new(a->space, thread, frames_for(w, frame), &a->u, err) < 0)
 		goto out;
-	a->eval = (struct eval){
-	    .space = a->space, .u = a->u, .frame = (unsigned)frame};
+	a->eval = (struct eval){.space = a->space,
+				.u = a->u,
+				.frame = (unsigned)frame,
+				.is_raw = args_flag(a->args, "raw")};
 	if (frame >= a->u->n)
 		err_set(err, HARK_EINPUT, 0, "there are %u frames, from 0",
 			a->u->n);
