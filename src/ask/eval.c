@@ -192,7 +192,7 @@ static void set_field(struct value *v, const struct type_field *f)
 
 static int member(struct parse *p, struct value *v, const char *from)
 {
-	char name[EVAL_NAME_MAX], text[128];
+	char name[EVAL_NAME_MAX];
 	struct type_facts facts;
 	struct type_field f;
 
@@ -207,9 +207,7 @@ static int member(struct parse *p, struct value *v, const char *from)
 		set_field(v, &f);
 		return through_reference(p, v, from);
 	}
-	type_text(v->type, text, sizeof text);
-	return err_set(p->err, HARK_ENOENT, 0, "there is no field '%s' in '%s'",
-		       name, text);
+	return eval_no_member(v->type, name, p->err);
 }
 
 static int element(struct parse *p, struct value *v, int64_t i,
@@ -324,8 +322,8 @@ static int named(struct parse *p, struct value *out)
 		return -1;
 	if (rc == 0)
 		return through_reference(p, out, from);
-	if (space_symbol(p->e->space, name, &sym, p->err) < 0)
-		return -1;
+	if (!space_has_symbol(p->e->space, name, &sym))
+		return eval_no_name(p->e, name, p->err);
 	*out = eval_bytes_at(sym.addr, sym.size != 0 ? sym.size : EVAL_WORD);
 	out->is_code = sym.is_code;
 	return 0;

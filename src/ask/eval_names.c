@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { FIELD_NEST = 8, MEMBERS_LISTED = 16, MEMBERS_LEN = 512 };
+
 static bool is_first(char c)
 {
 	return isalpha((unsigned char)c) || c == '_';
@@ -220,6 +222,119 @@ int eval_named(const struct eval *e, const char *name, struct value *out,
 	    global(e, name, out))
 		return 0;
 	return enumerator(e, name, out, err);
+}
+
+/* -- Names that are alike -- */
+
+static int offer_local(void *ctx, const struct var *v)
+{
+	near_offer(ctx, v->name, v->name, NEAR_SCOPE);
+	return 0;
+}
+
+struct offer_fields {
+	struct near *near;
+	unsigned depth; /* of bases and members without a name */
+};
+
+// NOLINTNEXTLINE(misc-no-recursion): FIELD_NEST
+static int offer_field(void *ctx, const struct type_field *f)
+{
+	struct offer_fields *o = ctx;
+
+	if (f->name != NULL && !f->is_base)
+		near_offer(o->near, f->name, f->name, NEAR_SCOPE);
+	if ((f->name == NULL || f->is_base) && o->depth < FIELD_NEST) {
+		o->depth++;
+		type_each_field(f->type, offer_field, o);
+		o->depth--;
+	}
+	return 0;
+}
+
+/* What is in scope: locals, and fields of "this". */
+static void offer_scope(const struct eval *e, struct near *near)
+{
+	const struct unwind_frame *f = &e->u->frame[e->frame];
+	struct offer_fields o = {.near = near};
+	struct line_frame lines[LINES_DEPTH];
+	struct type_facts facts;
+	struct value v;
+	uint64_t pc = f->pc - f->is_return;
+	size_t n = 0;
+
+	if (f->module == NULL)
+		return;
+	pc -= f->module->bias;
+	if (lines_at(f->module->file, pc, lines, LINES_DEPTH, &n, NULL) < 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		vars_each_local(f->module->file, pc, i, offer_local, near,
+				NULL);
+	if (!local(e, "this", &v))
+		return;
+	type_look(v.type, &facts);
+	type_each_field(facts.target, offer_field, &o);
+}
+
+int eval_no_name(const struct eval *e, const char *name, struct hark_err *err)
+{
+	char text[NEAR_BEST * (NEAR_NAME + 8)];
+	struct near near;
+
+	near_begin(&near, name);
+	offer_scope(e, &near);
+	space_offer(e->space, &near);
+	near_text(&near, text, sizeof text);
+	return err_set(err, HARK_ENOENT, 0, "there is no '%.200s'%s", name,
+		       text);
+}
+
+struct members {
+	char text[MEMBERS_LEN];
+	size_t len;
+	unsigned n, depth;
+	struct near near;
+};
+
+// NOLINTNEXTLINE(misc-no-recursion): FIELD_NEST
+static int list_member(void *ctx, const struct type_field *f)
+{
+	struct members *m = ctx;
+
+	if (f->name == NULL || f->is_base) {
+		if (m->depth < FIELD_NEST) {
+			m->depth++;
+			type_each_field(f->type, list_member, m);
+			m->depth--;
+		}
+		return 0;
+	}
+	near_offer(&m->near, f->name, f->name, NEAR_SCOPE);
+	if (m->n++ < MEMBERS_LISTED && m->len < sizeof m->text)
+		m->len +=
+		    (size_t)snprintf(m->text + m->len, sizeof m->text - m->len,
+				     "%s%.40s", m->n > 1 ? ", " : "", f->name);
+	return 0;
+}
+
+int eval_no_member(struct type t, const char *name, struct hark_err *err)
+{
+	struct members m = {.n = 0};
+	char type[128], near[NEAR_BEST * (NEAR_NAME + 8)];
+
+	type_text(t, type, sizeof type);
+	near_begin(&m.near, name);
+	type_each_field(t, list_member, &m);
+	near_text(&m.near, near, sizeof near);
+	if (m.n == 0)
+		return err_set(err, HARK_ENOENT, 0,
+			       "there is no field '%.200s' in '%s'", name,
+			       type);
+	return err_set(err, HARK_ENOENT, 0,
+		       "there is no field '%.200s' in '%s'%s; it has %s%s",
+		       name, type, near, m.text,
+		       m.n > MEMBERS_LISTED ? ", ..." : "");
 }
 
 /* -- Types -- */

@@ -31,6 +31,10 @@ size_t eval_name_len(const char *at);
  * is none; -1 with err. */
 int eval_named(const struct eval *e, const char *name, struct value *out,
 	       struct hark_err *err);
+/* The errors for a name, or a field of a type, that does not exist, with what
+ * may have been meant; always -1. */
+int eval_no_name(const struct eval *e, const char *name, struct hark_err *err);
+int eval_no_member(struct type t, const char *name, struct hark_err *err);
 /* A type by its name, without stars: "struct shop", "unsigned long". */
 bool eval_type_named(const struct eval *e, const char *name, struct type *out);
 

@@ -5,7 +5,9 @@
  * S2  Two loads of one file are two modules with one file behind them. */
 #include "ask/space.h"
 
+#include "image/demangle.h"
 #include "image/lines.h"
+#include "image/names.h"
 #include "image/symbols.h"
 #include "image/vars.h"
 
@@ -15,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PLACED_MAX = 4096, NEAR = 3 };
+enum { PLACED_MAX = 4096 };
 
 struct loaded {
 	struct image_file *file; /* NULL: none, or no ELF file */
@@ -190,105 +192,77 @@ const struct space_module *space_at(const struct space *s, uint64_t addr)
 
 /* -- Names that are alike -- */
 
-struct nearest {
-	const char *name; /* what was asked for */
-	size_t len;
-	struct {
-		char name[80];
-		unsigned distance;
-	} best[NEAR];
+struct offering {
+	struct near *near;
+	enum near_rank rank;
+	size_t parts; /* that the name has which was written */
 };
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-	a = a < b ? a : b;
-	return a < c ? a : c;
-}
-
-/* Edits from one to the other; only short names are compared. */
-static unsigned distance(const char *a, size_t a_len, const char *b,
-			 size_t b_len)
-{
-	unsigned row[64];
-
-	if (a_len >= 64 || b_len >= 64)
-		return UINT32_MAX;
-	for (unsigned i = 0; i <= b_len; i++)
-		row[i] = i;
-	for (unsigned i = 1; i <= a_len; i++) {
-		unsigned before = row[0];
-
-		row[0] = i;
-		for (unsigned k = 1; k <= b_len; k++) {
-			unsigned same = before + (a[i - 1] != b[k - 1]);
-
-			before = row[k];
-			row[k] = least(same, row[k] + 1, row[k - 1] + 1);
-		}
-	}
-	return row[b_len];
-}
-
-static void offer(struct nearest *n, const char *name)
-{
-	size_t len = strcspn(name, "@");
-	unsigned d = distance(n->name, n->len, name, len);
-	size_t at = NEAR;
-
-	if (d > 1 + n->len / 4)
-		return;
-	for (size_t i = 0; i < NEAR; i++)
-		if (strncmp(n->best[i].name, name, len) == 0 &&
-		    n->best[i].name[len] == '\0')
-			return;
-	while (at > 0 && (n->best[at - 1].name[0] == '\0' ||
-			  d < n->best[at - 1].distance))
-		at--;
-	if (at == NEAR)
-		return;
-	memmove(&n->best[at + 1], &n->best[at],
-		(NEAR - 1 - at) * sizeof n->best[0]);
-	snprintf(n->best[at].name, sizeof n->best[at].name, "%.*s", (int)len,
-		 name);
-	n->best[at].distance = d;
-}
-
+/* A C++ function by as many parts of its name as were written. */
 static int offer_function(void *ctx, const struct symbol *s)
 {
-	if (s->kind != SYMBOL_SUB && s->kind != SYMBOL_PLT)
-		offer(ctx, s->name);
+	const struct offering *o = ctx;
+	char text[DEMANGLE_TEXT_MAX], part[NEAR_NAME], whole[NEAR_NAME];
+
+	if (s->kind == SYMBOL_SUB || s->kind == SYMBOL_PLT)
+		return 0;
+	if (o->rank != NEAR_PROGRAM ||
+	    demangle(s->name, DEMANGLE_SHORT, text, sizeof text) == 0) {
+		near_offer(o->near, s->name, s->name, o->rank);
+		return 0;
+	}
+	names_plain(text, o->parts, part, sizeof part);
+	names_plain(text, SIZE_MAX, whole, sizeof whole);
+	near_offer(o->near, part, whole, o->rank);
 	return 0;
 }
 
 static int offer_variable(void *ctx, const struct var *v)
 {
-	offer(ctx, v->name);
+	const struct offering *o = ctx;
+
+	near_offer(o->near, v->name, v->name, o->rank);
 	return 0;
 }
 
-int space_unknown(struct space *s, const char *name, struct hark_err *err)
+static void offer_enumerator(void *ctx, const char *name)
 {
-	struct nearest n = {.name = name, .len = strlen(name)};
-	char text[3 * 88] = "";
+	const struct offering *o = ctx;
 
+	near_offer(o->near, name, name, o->rank);
+}
+
+void space_offer(const struct space *s, struct near *near)
+{
 	for (size_t i = 0; i < s->n; i++) {
-		symbols_each(s->placed[i].file, NULL, offer_function, &n, NULL);
-		vars_each_global(s->placed[i].file, "*", offer_variable, &n,
-				 NULL);
+		const struct space_module *m = &s->placed[i];
+		struct offering o = {
+		    near, m->is_program ? NEAR_PROGRAM : NEAR_LIBRARY,
+		    names_parts(near->name)};
+
+		symbols_each(m->file, NULL, offer_function, &o, NULL);
+		vars_each_global(m->file, "*", offer_variable, &o, NULL);
+		type_each_enumerator_name(m->file, offer_enumerator, &o);
 	}
-	for (size_t i = 0; i < NEAR && n.best[i].name[0] != '\0'; i++)
-		snprintf(text + strlen(text), sizeof text - strlen(text),
-			 "%s'%s'", i > 0 ? ", " : "", n.best[i].name);
-	if (text[0] == '\0')
-		return err_set(err, HARK_ENOENT, 0, "there is no '%s'", name);
-	return err_set(err, HARK_ENOENT, 0, "there is no '%s'; near it: %s",
-		       name, text);
+}
+
+static int unknown(const struct space *s, const char *name,
+		   struct hark_err *err)
+{
+	char text[NEAR_BEST * (NEAR_NAME + 8)];
+	struct near near;
+
+	near_begin(&near, name);
+	space_offer(s, &near);
+	near_text(&near, text, sizeof text);
+	return err_set(err, HARK_ENOENT, 0, "there is no '%.200s'%s", name,
+		       text);
 }
 
 /* -- Symbols -- */
 
-int space_symbol(struct space *s, const char *name, struct space_symbol *out,
-		 struct hark_err *err)
+bool space_has_symbol(const struct space *s, const char *name,
+		      struct space_symbol *out)
 {
 	struct symbol sym;
 
@@ -303,9 +277,15 @@ int space_symbol(struct space *s, const char *name, struct space_symbol *out,
 					  .addr = sym.addr + m->bias,
 					  .size = sym.sized ? sym.size : 0,
 					  .is_code = sym.kind != SYMBOL_OBJECT};
-		return 0;
+		return true;
 	}
-	return space_unknown(s, name, err);
+	return false;
+}
+
+int space_symbol(struct space *s, const char *name, struct space_symbol *out,
+		 struct hark_err *err)
+{
+	return space_has_symbol(s, name, out) ? 0 : unknown(s, name, err);
 }
 
 void space_name(const struct space *s, uint64_t addr, char *out, size_t size)

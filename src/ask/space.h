@@ -7,6 +7,7 @@
 #ifndef ASK_SPACE_H
 #define ASK_SPACE_H
 
+#include "ask/near.h"
 #include "ask/source.h"
 #include "image/image.h"
 
@@ -44,8 +45,10 @@ struct space_symbol {
  * some that are alike. */
 int space_symbol(struct space *s, const char *name, struct space_symbol *out,
 		 struct hark_err *err);
-/* The message of the above, for a name that is looked for elsewhere too. */
-int space_unknown(struct space *s, const char *name, struct hark_err *err);
+bool space_has_symbol(const struct space *s, const char *name,
+		      struct space_symbol *out);
+/* Offers the names of all functions, globals and enumerators. */
+void space_offer(const struct space *s, struct near *near);
 /* "name+0x8" of what is at addr, or "". */
 void space_name(const struct space *s, uint64_t addr, char *out, size_t size);
 /* "function at file:line", as far as it is known; of a return address the

@@ -4,6 +4,7 @@
 #include "image/demangle.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { PARTS = 64 };
@@ -204,4 +205,28 @@ const char *names_last(const char *wish, size_t *len)
 	last = plain(p.part[p.n - 1]);
 	*len = last.len;
 	return last.at;
+}
+
+void names_plain(const char *name, size_t parts, char *out, size_t size)
+{
+	struct parts p;
+	size_t len = 0, i;
+
+	split(name, &p);
+	if (size > 0)
+		out[0] = '\0';
+	for (i = p.n > parts ? p.n - parts : 0; i < p.n && len < size; i++) {
+		struct span s = plain(p.part[i]);
+
+		len += (size_t)snprintf(out + len, size - len, "%s%.*s",
+					len > 0 ? "::" : "", (int)s.len, s.at);
+	}
+}
+
+size_t names_parts(const char *name)
+{
+	struct parts p;
+
+	split(name, &p);
+	return p.n;
 }

@@ -21,4 +21,11 @@ bool names_mean(const char *linked, const char *wish, bool is_whole);
  * what debug information calls it. */
 const char *names_last(const char *wish, size_t *len);
 
+/* A function's name without parameters and template arguments, and without
+ * those parts at its begin that leave `parts` of them: "Queue::pop" of
+ * "app::Queue<int>::pop". SIZE_MAX: all parts. out is cut to size. */
+void names_plain(const char *name, size_t parts, char *out, size_t size);
+/* How many parts a name has. */
+size_t names_parts(const char *name);
+
 #endif

@@ -667,6 +667,21 @@ bool type_enum_value(struct type t, const char *name, int64_t *out)
 	return false;
 }
 
+void type_each_enumerator_name(struct image_file *f,
+			       void (*visit)(void *ctx, const char *name),
+			       void *ctx)
+{
+	struct dw_names *names;
+	struct dw *d;
+
+	dw_begin(f);
+	d = dw_of(f, NULL);
+	names = d != NULL ? dw_names_of(d, NULL) : NULL;
+	for (size_t i = 0; names != NULL && i < names->all.n; i++)
+		if (names->all.at[i].tag == TAG_ENUMERATOR)
+			visit(ctx, names->all.at[i].name);
+}
+
 int type_each_enumerator(struct image_file *f, const char *name, uint64_t pc,
 			 int (*visit)(void *ctx, struct type t, int64_t value),
 			 void *ctx, struct hark_err *err)

@@ -122,6 +122,10 @@ const char *type_enumerator(struct type t, int64_t value);
 bool type_enum_value(struct type t, const char *name, int64_t *out);
 
 struct image_file;
+/* The names of all enumerators. */
+void type_each_enumerator_name(struct image_file *f,
+			       void (*visit)(void *ctx, const char *name),
+			       void *ctx);
 /* The enums with an enumerator of this name; pc not 0: those that the source
  * file of the code there knows. Not 0 from visit ends it and is returned. */
 int type_each_enumerator(struct image_file *f, const char *name, uint64_t pc,

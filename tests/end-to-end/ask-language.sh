@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 SRC=$ROOT/tests/end-to-end
 
-plan 28
+plan 35
 
 # record NAME: NAME.hark, and what the program said in NAME.out.
 record() {
@@ -92,3 +92,17 @@ for how in 'g++ -g -O0' 'g++ -gdwarf-4 -fdebug-types-section -O0' \
 	like "as a parameter" "$("$HARK" ask r.hark calls Counter::crash)" \
 		'crash\(this = 0x[0-9a-f]+, i = @0x[0-9a-f]+: \{x = 3, .*\}, r = @0x[0-9a-f]+: \{x = 4, .*\}, n = @0x[0-9a-f]+: 17, h = .*, row = @0x[0-9a-f]+: \{4, 5, 6\}\) does not return'
 done
+
+# -- Near misses --
+
+near() { value "$1" --frame "$frame" | sed 's/^hark: //'; }
+is "a local" "$(near alais)" "there is no 'alais'; near it: 'alias'"
+is "a field of this" "$(near coutn)" "there is no 'coutn'; near it: 'count'"
+is "a function of a class" "$(near Counter::crush)" \
+	"there is no 'Counter::crush'; near it: 'Counter::crash'"
+is "one whose class is not said" "$(near crush)" \
+	"there is no 'crush'; near it: 'Counter::crash'"
+is "a constant" "$(near SMAL)" "there is no 'SMAL'; near it: 'SMALL'"
+is "a field" "$(near i.kinds)" \
+	"there is no field 'kinds' in 'const struct Item'; near it: 'kind'; it has x, y, kind, grid"
+is "nothing is near" "$(near walrus)" "there is no 'walrus'"

@@ -514,7 +514,7 @@ like "near names" "$status|$err" \
 	"^125\\|hark: there is no 'countr'; near it: 'counter'"
 try ask writes.hark value pair.lft
 is "no such field" "$status|$err" \
-	"125|hark: there is no field 'lft' in 'struct pair'"
+	"125|hark: there is no field 'lft' in 'struct pair'; near it: 'left'; it has left, right"
 try ask writes.hark value counter --at 9:1
 like "no such moment" "$status|$err" '^125\|hark: '
 try ask writes.hark wonder

@@ -404,7 +404,16 @@ START_TEST(wrong_words_are_told)
 {
 	ck_assert_ptr_nonnull(strstr(says("ask_indx"), "'ask_index'"));
 	ck_assert_ptr_nonnull(strstr(says("ask_frist"), "'ask_first'"));
-	SAYS("ask_first.nme", "!there is no field 'nme' in 'struct ask_node'");
+	SAYS("ask_first.nme", "!there is no field 'nme' in 'struct ask_node'; "
+			      "near it: 'name'; it has id, name, next");
+	SAYS("ask_first.zip", "!there is no field 'zip' in 'struct ask_node'; "
+			      "it has id, name, next");
+	ck_assert_ptr_nonnull(
+	    strstr(says("ask_all.as_byte"), "near it: 'as_bytes'"));
+	ck_assert_ptr_nonnull(strstr(says("ask_all.z"), "it has letter, small, "
+							"numbers, a, b, "));
+	ck_assert_ptr_nonnull(strstr(says("ask_all.z"), ", ..."));
+	ck_assert_ptr_nonnull(strstr(says("ASK_SOMEE"), "'ASK_SOME'"));
 	ck_assert_int_eq(says("ask_first.")[0], '!');
 	ck_assert_int_eq(says("ask_array[")[0], '!');
 	ck_assert_int_eq(says("ask_array[1")[0], '!');
