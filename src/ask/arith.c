@@ -152,15 +152,21 @@ void arith_load(struct operand *o, const uint8_t bytes[16])
 
 void arith_store(const struct operand *o, uint8_t bytes[16])
 {
+	double d;
+	float f;
+
 	memset(bytes, 0, 16);
-	if (o->kind != ARITH_FLOAT)
+	if (o->kind != ARITH_FLOAT) {
 		memcpy(bytes, &o->u, o->size);
-	else if (o->size == 4)
-		memcpy(bytes, &(float){(float)o->f}, 4);
-	else if (o->size == 8)
-		memcpy(bytes, &(double){(double)o->f}, 8);
-	else
+	} else if (o->size == 4) {
+		f = (float)o->f;
+		memcpy(bytes, &f, 4);
+	} else if (o->size == 8) {
+		d = (double)o->f;
+		memcpy(bytes, &d, 8);
+	} else {
 		memcpy(bytes, &o->f, 10);
+	}
 }
 
 /* -- Conversions -- */
@@ -415,7 +421,7 @@ static const char *shift(enum arith_op op, const struct operand *left,
 
 	if (a.kind == ARITH_FLOAT || b.kind == ARITH_FLOAT)
 		return "has an operator that wants integers";
-	if (b.is_known && (is_negative(&b) || b.u >= 8 * a.size))
+	if (b.is_known && (is_negative(&b) || b.u >= (arith_wide)8 * a.size))
 		return "shifts by as many bits as there are, or more";
 	a.is_known = a.is_known && b.is_known;
 	if (!a.is_known)

@@ -34,12 +34,10 @@ static size_t number_len(const char *at)
 		char c = at[n];
 		char e = (char)(n > 0 ? tolower((unsigned char)at[n - 1]) : 0);
 
-		if ((c == '+' || c == '-') && n > 0 && e == (hex ? 'p' : 'e'))
-			n++;
-		else if (isalnum((unsigned char)c) || c == '.' || c == '_')
-			n++;
-		else
+		if (!isalnum((unsigned char)c) && c != '.' && c != '_' &&
+		    !((c == '+' || c == '-') && e == (hex ? 'p' : 'e')))
 			return n;
+		n++;
 	}
 }
 

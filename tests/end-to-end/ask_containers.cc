@@ -356,8 +356,7 @@ int main(int argc, char **argv)
 #if __cplusplus >= 201703L
 	printf("view = %s\n", text(std::string(view)).c_str());
 	printf("number = std::optional = %d\n", *number);
-	printf("no_number = std::optional = %s\n",
-	       no_number ? "?" : "nullopt");
+	printf("no_number = std::optional = %s\n", no_number ? "?" : "nullopt");
 	printf("item = std::optional = %s\n", text(*item).c_str());
 	printf("no_item = std::optional = %s\n", no_item ? "?" : "nullopt");
 	printf("choice = std::variant [index 1] = %s\n",

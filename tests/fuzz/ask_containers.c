@@ -140,7 +140,8 @@ static void check_module(void)
 	v = eval_at(containers[3], MEMORY, 0);
 	prose_init(&out, TEXT_MAX);
 	if (n_containers < 15 || show_value(&e, &v, &out, NULL) < 0 ||
-	    strncmp(prose_of(&out), "std::vector<bool> of length 67", 30) != 0) {
+	    strncmp(prose_of(&out), "std::vector<bool> of length 67", 30) !=
+		0) {
 		fprintf(stderr, "the module is another one: %s\n",
 			prose_of(&out));
 		abort();

@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define POP   "_ZN3app5QueueIiE3popEv" /* app::Queue<int>::pop() */
-#define PUSH  "_ZN3app5QueueISt4pairIicEE4pushES2_i" /* of pair<int, char> */
-#define MAX   "_Z3maxIiET_S0_S0_"     /* int max<int>(int, int) */
-#define SIZE  "_ZNK3app5Queue4sizeEv" /* app::Queue::size() const */
-#define SHIFT "_ZN3applsERiRKNS_1SE"  /* app::operator<<(int&, app::S const&) \
-				       */
-#define CALL "_ZNK1FclEi"	      /* F::operator()(int) const */
+#define POP  "_ZN3app5QueueIiE3popEv"		    /* app::Queue<int>::pop() */
+#define PUSH "_ZN3app5QueueISt4pairIicEE4pushES2_i" /* of pair<int, char> */
+#define MAX  "_Z3maxIiET_S0_S0_"		    /* int max<int>(int, int) */
+#define SIZE "_ZNK3app5Queue4sizeEv" /* app::Queue::size() const */
+#define SHIFT                                                          \
+	"_ZN3applsERiRKNS_1SE" /* app::operator<<(int&, app::S const&) \
+				*/
+#define CALL "_ZNK1FclEi"      /* F::operator()(int) const */
 #define HIDDEN \
 	"_ZN12_GLOBAL__N_16hiddenEv"   /* (anonymous namespace)::hidden() */
 #define LAMBDA "_ZZ4mainENKUlvE_clEv"  /* main::{lambda()#1}::operator()() */
