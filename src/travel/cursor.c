@@ -72,10 +72,11 @@ const struct found *cursor_found(const struct cursor *c)
 const struct log_fill *cursor_fill(const struct cursor *c)
 {
 	const struct found *f = c->first < c->n ? &c->found[c->first] : NULL;
-	const struct log_fill *fill = &c->log.fills[c->next_fill];
+	const struct log_fill *fill;
 
 	if (!c->has_log || c->next_fill == c->log.n_fills)
 		return NULL;
+	fill = &c->log.fills[c->next_fill];
 	if (f != NULL)
 		return latest_is_reached(f->hit.count, f->hit.pc,
 					 fill->touch.count, fill->touch.pc)

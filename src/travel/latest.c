@@ -33,10 +33,13 @@ static bool is_explained(const struct touches *all,
 			 const struct last_touch *logged,
 			 const struct last_touch *store)
 {
-	for (const struct last_touch *u = all->of; u < all->of + all->n; u++)
+	for (unsigned i = 0; i < all->n; i++) {
+		const struct last_touch *u = &all->of[i];
+
 		if (u != logged && u != store && !u->is_logged &&
 		    u->turn > store->turn && u->turn <= logged->turn)
 			return true;
+	}
 	return false;
 }
 
@@ -71,7 +74,9 @@ int latest_choose(const struct last_touch *all, unsigned n,
 	const struct last_touch *best = NULL;
 	bool has_gone_on = false;
 
-	for (const struct last_touch *a = all; a < all + n; a++) {
+	for (unsigned i = 0; i < n; i++) {
+		const struct last_touch *a = &all[i];
+
 		if (a->turn < 0)
 			continue;
 		if (is_just_now(a, here))

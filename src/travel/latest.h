@@ -30,8 +30,8 @@
 /* When a thread touched some bytes last; or the moment itself. */
 struct last_touch {
 	int64_t turn; /* -1: it never did */
-	unsigned segment;
 	uint64_t count, pc;
+	unsigned segment;
 	bool is_logged;	  /* the log said what memory held */
 	bool is_selected; /* the touch is of the selected thread */
 	bool is_partial;  /* it is of some of the bytes only */

@@ -637,7 +637,7 @@ START_TEST(operators_bind_as_in_c)
 	AS_C(ask_n.i < 80 == 1); AS_C(ask_n.i > 3 && ask_n.s < 0 || 0);
 	AS_C(0 && 1 || 1); AS_C(ask_n.i>>2<<1); AS_C(-ask_n.i+~ask_n.minus);
 	AS_C(ask_n.u >> 31); AS_C(ask_n.minus >> 2); AS_C(ask_n.l >> 40);
-	AS_C(ask_n.sc << 3 >> 2); AS_C(ask_n.ul << 4); AS_C(1UL << 63);
+	AS_C(ask_n.i << 3 >> 2); AS_C(ask_n.ul << 4); AS_C(1UL << 63);
 	AS_C(ask_n.i==77); AS_C(ask_n.i!=77); AS_C(ask_n.i<=77);
 	AS_C(ask_n.array[ask_n.i - 75] * 2); AS_C(ask_array[1 + 1].id - 1);
 }
