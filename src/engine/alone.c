@@ -53,6 +53,7 @@ static void put_store_x87(struct work *w)
 enum kept {
 	KEPT_NOT,
 	KEPT_SKIP,   /* nothing that is replayed depends on it */
+	KEPT_PKRU,   /* kept in the vcpu: hark's own memory stays accessible */
 	KEPT_REFUSE, /* a recording has a STATE here, or is no recording */
 };
 
@@ -60,7 +61,7 @@ enum kept {
 static const struct {
 	uint8_t opcode, has_f3, modrm, mask, kept;
 } kept_rows[] = { /* all of the map 0f */
-    {0x01, 0, 0xef, 0xff, KEPT_SKIP},	/* wrpkru: hark's memory is gone */
+    {0x01, 0, 0xef, 0xff, KEPT_PKRU},	/* wrpkru */
     {0x01, 0, 0xfa, 0xff, KEPT_SKIP},	/* monitorx: of an address of hark's */
     {0x01, 0, 0xfb, 0xff, KEPT_SKIP},	/* mwaitx */
     {0xae, 1, 0xf0, 0xf8, KEPT_SKIP},	/* umonitor */
@@ -91,6 +92,10 @@ static void put_without_memory(struct work *w)
 {
 	switch (kept_of(&w->i->x)) {
 	case KEPT_SKIP:
+		break;
+	case KEPT_PKRU:
+		emit_mr(&w->hot, EMIT_MOV, 4, x86_mem_seg(X86_GS, VCPU_PKRU),
+			X86_RAX);
 		break;
 	case KEPT_REFUSE:
 		put_leave(w, w->pc, EXIT_STATE);

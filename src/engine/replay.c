@@ -37,6 +37,11 @@ enum {
 };
 #define SLOT_LEN (SLOT_SIZE + MAP_LEN)
 
+/* PKRU says which of its own memory a process may access: it is kept in the
+ * vcpu, because the CPU has hark's. In every layout of extended registers it
+ * has 8 bytes, of which the first 4 are the register. */
+enum { PKRU = 9, PKRU_LEN = 8 };
+
 /* The engine in hark itself is not in an image: no rip is in there. */
 extern const uint8_t hark_entry[1], hark_image_end[1];
 const uint8_t hark_entry[1], hark_image_end[1];
@@ -185,13 +190,13 @@ static void free_engine(struct engine *e)
  * that, loading them is SIGILL, and so is each instruction that uses them. */
 static uint64_t machine_mask(void)
 {
-	enum { PKRU = 1 << 9, TILE_DATA = 18, TILES = 3 << 17 };
+	enum { TILE_DATA = 18, TILES = 3 << 17 };
 	enum { REQ_XCOMP_PERM = 0x1023 };
 	uint32_t lo, hi;
 	uint64_t mask;
 
 	__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-	mask = ((uint64_t)hi << 32 | lo) & ~(uint64_t)PKRU;
+	mask = ((uint64_t)hi << 32 | lo) & ~(1ull << PKRU);
 	if (mask & TILES &&
 	    syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) != 0)
 		mask &= ~(uint64_t)TILES;
@@ -494,17 +499,33 @@ static uint8_t *xsave_area(struct replay *r)
 	return r->slot + SLOT_TAPE;
 }
 
+/* In its place of those that `mask` names, which ends at `end`. NULL: it does
+ * not fit there. */
+static const uint8_t *take_pkru(struct replay *r, uint64_t mask,
+				const uint8_t *at, const uint8_t *end)
+{
+	uint32_t pkru = 0;
+
+	if (mask >> PKRU & 1) {
+		if (end - at < PKRU_LEN)
+			return NULL;
+		memcpy(&pkru, at, sizeof pkru);
+		at += PKRU_LEN;
+	}
+	r->v->pkru = pkru;
+	return at;
+}
+
 int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len)
 {
-	enum { PKRU = 1 << 9 };
 	uint8_t *area = xsave_area(r);
 	const uint8_t *at = bytes + 8 + XSAVE_LEGACY;
-	uint64_t mask;
+	uint64_t named, mask;
 
 	if (len < 8 + XSAVE_LEGACY)
 		return -1;
-	memcpy(&mask, bytes, sizeof mask);
-	mask &= ~(uint64_t)PKRU; /* the last one; nothing here asks for it */
+	memcpy(&named, bytes, sizeof named);
+	mask = named & ~(1ull << PKRU);
 	if (mask & ~r->mask)
 		return -1;
 	memcpy(area, bytes + 8, XSAVE_LEGACY);
@@ -513,6 +534,10 @@ int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len)
 	for (unsigned n = 2; n < 63; n++) {
 		uint32_t size, offset;
 
+		if (n == PKRU)
+			at = take_pkru(r, named, at, bytes + len);
+		if (at == NULL)
+			return -1;
 		if (!(mask >> n & 1))
 			continue;
 		size = r->size_of[n], offset = r->at[n];
@@ -525,6 +550,14 @@ int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len)
 	return 0;
 }
 
+void replay_set_key(struct replay *r, unsigned key, unsigned rights)
+{
+	const uint32_t shift = 2 * key;
+
+	r->v->pkru &= ~((uint64_t)REPLAY_KEY_RIGHTS << shift);
+	r->v->pkru |= (uint64_t)rights << shift;
+}
+
 uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX])
 {
 	const uint8_t *area = xsave_area(r);
@@ -532,14 +565,22 @@ uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX])
 	uint64_t mask;
 
 	memcpy(&mask, area + XSAVE_LEGACY, sizeof mask);
+	if (r->v->pkru != 0)
+		mask |= 1ull << PKRU;
 	for (unsigned n = 2; n < 63; n++) {
 		uint32_t size, offset;
 
 		if (!(mask >> n & 1))
 			continue;
-		size = r->size_of[n], offset = r->at[n];
+		size = n == PKRU ? PKRU_LEN : r->size_of[n];
 		if (size > (uint64_t)(out + WIRE_XSTATE_MAX - to))
 			break;
+		if (n == PKRU) {
+			memcpy(to, &r->v->pkru, size);
+			to += size;
+			continue;
+		}
+		offset = r->at[n];
 		memcpy(to, area + offset, size);
 		to += size;
 	}

@@ -48,6 +48,10 @@ uint64_t *replay_count(struct replay *r);
  * this machine cannot hold them. get: bytes written. */
 int replay_put_xstate(struct replay *r, const uint8_t *bytes, uint32_t len);
 uint32_t replay_get_xstate(struct replay *r, uint8_t out[WIRE_XSTATE_MAX]);
+/* The two bits of PKRU (an extended register, too) that belong to a protection
+ * key: 1: no access, 2: no writes. */
+enum { REPLAY_KEYS = 16, REPLAY_KEY_RIGHTS = 3 };
+void replay_set_key(struct replay *r, unsigned key, unsigned rights);
 
 /* The shadow: WIRE_SHADOW_SIZE bytes and a little more; by index. */
 uint8_t *replay_shadow(struct replay *r);

@@ -63,7 +63,8 @@
 #define VCPU_LOCKED VCPU_GS_AT(432)
 #define VCPU_SEEN   VCPU_GS_AT(440)
 #define VCPU_TIME   VCPU_GS_AT(448)
-#define VCPU_CELLS  VCPU_GS_AT(456)
+#define VCPU_PKRU   VCPU_GS_AT(456)
+#define VCPU_CELLS  VCPU_GS_AT(464)
 
 #ifndef __ASSEMBLER__
 
@@ -156,6 +157,7 @@ struct vcpu {
 	uint64_t locked; /* engine_locked: a locked instruction met somebody */
 	uint64_t seen;	 /* what its line said then, */
 	uint64_t time;	 /* and, before that, the clock */
+	uint64_t pkru;	 /* replay: the program's; the CPU has hark's */
 	uint64_t cells[VCPU_N_CELLS]; /* instruments' counters */
 	/* -- from here on C alone knows the offsets -- */
 	struct engine *engine;	 /* borrowed */
@@ -244,6 +246,7 @@ VCPU_AT(map, VCPU_MAP);
 VCPU_AT(locked, VCPU_LOCKED);
 VCPU_AT(seen, VCPU_SEEN);
 VCPU_AT(time, VCPU_TIME);
+VCPU_AT(pkru, VCPU_PKRU);
 VCPU_AT(cells, VCPU_CELLS);
 _Static_assert(sizeof(struct vcpu) <= SLOT_TAPE, "vcpu.h");
 

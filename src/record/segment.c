@@ -30,6 +30,8 @@ enum {
 	SYSCALL_LEN = 2,
 	LOOK_AHEAD = 64,	/* instructions, for what becomes of flags */
 	COUNTS_AN_EVENT = 4096, /* key frames come later, the more is logged */
+	NR_PKEY_ALLOC = 330,
+	NR_PKEY_ALLOC_32 = 381, /* by int 0x80 */
 	/* of arch_prctl */
 	NR_ARCH_PRCTL = 158,
 	SET_GS = 0x1001,
@@ -301,6 +303,15 @@ static void apply_arch_prctl(struct wire_rec_state *state)
 		state->gs_base = state->gpr[X86_RSI];
 }
 
+/* The kernel gives the thread the rights that it asked for to the new key. */
+static void apply_pkey_alloc(const struct segment *s,
+			     const struct record_event *e, uint64_t rights)
+{
+	if (e->call.answer >= 0 && e->call.answer < REPLAY_KEYS)
+		replay_set_key(s->cpu, (unsigned)e->call.answer,
+			       (unsigned)rights & REPLAY_KEY_RIGHTS);
+}
+
 static int apply_call(const struct segment *s, const struct record_event *e,
 		      struct hark_err *err)
 {
@@ -323,6 +334,10 @@ static int apply_call(const struct segment *s, const struct record_event *e,
 	}
 	if (e->call.number == NR_ARCH_PRCTL && e->call.answer == 0)
 		apply_arch_prctl(state);
+	if (flow == X86_SYSCALL && e->call.number == NR_PKEY_ALLOC)
+		apply_pkey_alloc(s, e, state->gpr[X86_RSI]);
+	if (flow == X86_INT && e->call.number == NR_PKEY_ALLOC_32)
+		apply_pkey_alloc(s, e, state->gpr[X86_RCX]);
 	state->pc += len;
 	state->gpr[X86_RAX] = (uint64_t)e->call.answer;
 	if (flow == X86_SYSCALL) {

@@ -206,6 +206,39 @@ START_TEST(what_would_change_hark_itself_is_passed_over)
 }
 END_TEST
 
+START_TEST(pkru_is_kept_as_data)
+{
+	static const uint8_t code[] = {0x0f, 0x01, 0xef, 0x90}; /* wrpkru */
+	struct program p = {code, sizeof code};
+	struct replay *r = begin(&p, OBSERVE_LOADS | OBSERVE_STORES);
+	uint8_t in[8 + 512 + 8] = {[1] = 2, [8] = 0x7f, [9] = 0x03};
+	uint8_t out[WIRE_XSTATE_MAX];
+	const uint32_t pkru = 0x55555554, written = 0xfffffff4;
+	const uint32_t len = sizeof in;
+
+	memcpy(in + 8 + 512, &pkru, sizeof pkru);
+	ck_assert_int_eq(replay_put_xstate(r, in, len - 1), -1);
+	ck_assert_int_eq(replay_put_xstate(r, in, len), 0);
+	ck_assert_uint_eq(replay_get_xstate(r, out), len);
+	ck_assert_mem_eq(out, in, 8);
+	ck_assert_mem_eq(out + 8 + 512, in + 8 + 512, 8);
+	replay_state(r)->gpr[RAX] = 0x7700000000 | written;
+	ck_assert_int_eq(replay_run(r, 0, START + 3), REPLAY_THERE);
+	ck_assert_uint_ge(replay_get_xstate(r, out), len);
+	ck_assert_uint_eq(out[1] & 2, 2);
+	ck_assert_mem_eq(out + 8 + 512, &written, sizeof written);
+	replay_set_key(r, 15, 2);
+	replay_set_key(r, 0, 0);
+	ck_assert_uint_ge(replay_get_xstate(r, out), len);
+	ck_assert_uint_eq(out[8 + 512 + 3], 0xbf);
+	ck_assert_uint_eq(out[8 + 512], 0xf4);
+	in[1] = 0; /* in its initial state, which is 0 */
+	ck_assert_int_eq(replay_put_xstate(r, in, 8 + 512), 0);
+	ck_assert_uint_eq(replay_get_xstate(r, out), 8 + 512);
+	replay_free(r);
+}
+END_TEST
+
 static const uint8_t refused[][5] = {
     {0xf3, 0x0f, 0x01, 0xea},	    /* saveprevssp */
     {0xf3, 0x0f, 0x01, 0xee},	    /* clui */
@@ -280,6 +313,7 @@ Suite *engine_replay_suite(void)
 	tcase_add_test(tc, the_ac_flag_is_kept_but_nothing_faults_for_it);
 	tcase_add_loop_test(tc, what_would_change_hark_itself_is_passed_over, 0,
 			    sizeof skipped / sizeof skipped[0]);
+	tcase_add_test(tc, pkru_is_kept_as_data);
 	tcase_add_loop_test(tc, what_is_hark_s_own_is_not_executed, 0,
 			    sizeof refused / sizeof refused[0]);
 	tcase_add_test(tc, a_pop_to_memory_is_replayed_by_the_rsp_after_it);
