@@ -20,6 +20,9 @@ enum {
 	FX_LEN = 512,
 };
 
+/* The component of PKRU, which replay keeps as data on every machine. */
+enum { PKRU = 9, PKRU_LEN = 8 };
+
 static uint32_t mxcsr_here(void)
 {
 	enum { USUAL = 0xffbf }; /* of processors that do not tell */
@@ -37,11 +40,12 @@ void xstate_layout_here(struct xstate_layout *out)
 
 	memset(out, 0, sizeof *out);
 	out->mxcsr = mxcsr_here();
+	out->size[PKRU] = PKRU_LEN;
 	if (__get_cpuid_max(0, NULL) < 0xd)
 		return;
 	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++) {
 		__cpuid_count(0xd, i, a, b, c, d);
-		if ((c & 1) == 0) /* not one of the system's own */
+		if ((c & 1) == 0 && a > 0) /* not one of the system's own */
 			out->size[i] = (uint16_t)a;
 	}
 }
@@ -186,7 +190,7 @@ static const struct {
     [5] = {"k", 0, 8},
     [6] = {"upper half of zmm", 0, 32},
     [7] = {"zmm", 16, 64},
-    [9] = {"pkru", 0, 8},
+    [PKRU] = {"pkru", 0, PKRU_LEN},
 };
 
 /* Where component i lies; NULL: in its initial state, which is zeros. */

@@ -23,6 +23,7 @@ struct kind {
 	unsigned counts; /* that it takes */
 	void (*begin)(struct wire_rec_state *s);
 	void (*end)(struct wire_rec_state *s); /* what begin left is there */
+	uint32_t pkru;			       /* at the end; 0: not saved */
 };
 
 /* -- Strings around address 0: 8,192 bytes are one part -- */
@@ -90,7 +91,7 @@ static const struct kind kinds[] = {
     {"ac", {0x48, 0x8b, 0x46, 0x01}, 4, 0, begin_ac, end_same},
     /* A fault with AC, too: division by 0. */
     {"ac-fault", {0x48, 0xf7, 0xf1}, 3, 0, begin_ac, end_same},
-    {"pkru", {0x0f, 0x01, 0xef}, 3, 0, begin_key, end_same},
+    {"pkru", {0x0f, 0x01, 0xef}, 3, 0, begin_key, end_same, UINT32_MAX},
 };
 
 /* -- Writing -- */
@@ -144,9 +145,18 @@ static int put_thread(struct file_writer *w, const struct kind *k)
 	     .count = COUNT + k->counts,
 	     .pc = START + k->len}};
 
+	uint8_t with_pkru[sizeof xstate + 8] = {0};
+
+	memcpy(with_pkru, xstate, sizeof xstate);
+	with_pkru[1] = 1 << (9 - 8); /* component 9 */
+	memcpy(with_pkru + sizeof xstate, &k->pkru, sizeof k->pkru);
 	for (unsigned i = 1; i < 3; i++) {
 		e[i].xstate = xstate;
 		e[i].xstate_len = sizeof xstate;
+	}
+	if (k->pkru != 0) {
+		e[2].xstate = with_pkru;
+		e[2].xstate_len = sizeof with_pkru;
 	}
 	e[0].start.process = e[0].start.thread = 1;
 	e[1].key.count = COUNT;
