@@ -57,13 +57,13 @@ static uint64_t as_unsigned(const struct shown *v)
 
 static int64_t as_signed(const struct shown *v)
 {
-	unsigned shift = 64 - v->part->size * 8U;
+	unsigned bits = v->part->size * 8U;
 
-	if (v->part->size == 0 || shift == 0)
+	if (bits == 0 || bits >= 64)
 		return (int64_t)v->number;
 	if (!v->part->is_signed)
 		return (int64_t)as_unsigned(v);
-	return (int64_t)(v->number << shift) >> shift;
+	return (int64_t)(v->number << (64 - bits)) >> (64 - bits);
 }
 
 static void name_of(const struct show *s, enum probe_kind how, uint64_t addr,
