@@ -301,6 +301,12 @@ record-fuzz-long: setup
 	$(BUILD_ALL) M=asan all
 	HARK_DAMAGE="$(FROM) $(TO)" bash tests/end-to-end/record-damage.sh
 
+# Each fuzzer searches for so long, with a seed of its own.
+SECONDS ?= 600
+fuzz-long: setup
+	$(BUILD_ALL) built-fuzzers
+	HARK_FUZZ_SECONDS=$(SECONDS) tools/check-all fuzz
+
 # SIGKILL of a thousand recorded programs, and of two hundred harks: half an hour.
 # make record-kills-long KILLS=100 WRITER_KILLS=20 is a short one.
 KILLS        ?= 1000
@@ -390,7 +396,7 @@ help:
 FORCE:
 .PHONY: all docs unit whole guests fuzzers check built built-asan built-clang \
 	built-fuzzers demo bench bench-probe bench-profile \
-	setup format record-fuzz-long record-kills-long probe-long profile-long \
+	setup format fuzz-long record-fuzz-long record-kills-long probe-long profile-long \
 	bare-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
