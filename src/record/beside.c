@@ -103,8 +103,8 @@ static int write_all(int fd, const uint8_t *from, size_t len)
 	return 0;
 }
 
-int beside_store(const char *path, const char *suffix, const void *bytes,
-		 size_t len)
+int beside_store_by(const char *path, const char *suffix, beside_write *f,
+		    void *ctx)
 {
 	char name[NAME_MAX_LEN], fresh[NAME_MAX_LEN];
 	int fd, bad;
@@ -115,7 +115,7 @@ int beside_store(const char *path, const char *suffix, const void *bytes,
 	fd = mkostemp(fresh, O_CLOEXEC); /* mode 0600, O_EXCL */
 	if (fd < 0)
 		return -1;
-	bad = write_all(fd, bytes, len) < 0;
+	bad = f(ctx, fd) < 0;
 	bad |= close(fd) != 0;
 	bad = bad || rename(fresh, name) != 0;
 	if (bad) {
@@ -125,6 +125,26 @@ int beside_store(const char *path, const char *suffix, const void *bytes,
 		errno = why;
 	}
 	return bad ? -1 : 0;
+}
+
+struct bytes {
+	const void *bytes;
+	size_t len;
+};
+
+static int write_bytes(void *ctx, int fd)
+{
+	const struct bytes *b = ctx;
+
+	return write_all(fd, b->bytes, b->len);
+}
+
+int beside_store(const char *path, const char *suffix, const void *bytes,
+		 size_t len)
+{
+	struct bytes b = {bytes, len};
+
+	return beside_store_by(path, suffix, write_bytes, &b);
 }
 
 void beside_remove(const char *path, const char *suffix)

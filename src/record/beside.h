@@ -24,6 +24,10 @@ int beside_read(int fd, size_t most, uint8_t **out, size_t *len);
 /* It takes the place of the old one only when it is whole. -1: errno. */
 int beside_store(const char *path, const char *suffix, const void *bytes,
 		 size_t len);
+/* The same of what a function writes. */
+typedef int beside_write(void *ctx, int fd);
+int beside_store_by(const char *path, const char *suffix, beside_write *f,
+		    void *ctx);
 void beside_remove(const char *path, const char *suffix);
 
 #endif

@@ -422,6 +422,10 @@ void record_stream_resume(struct record_stream *s,
 		offset = len;
 	s->at = bytes + offset;
 	s->end = bytes + len;
+	if (s->kind != RECORD_OF_THREAD ||
+	    (s->held != 0 && s->held != WIRE_REC_BYTES &&
+	     s->held != WIRE_REC_ORDER))
+		s->broken = 1; /* no stream was ever in this state */
 	if (s->held == WIRE_REC_BYTES &&
 	    offset < sizeof(uint32_t) + s->held_len)
 		s->broken = 1; /* they are no longer what they were */

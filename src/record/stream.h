@@ -103,7 +103,8 @@ void record_stream_init(struct record_stream *s, enum record_kind kind);
  * them are in use. */
 void record_stream_feed(struct record_stream *s, const uint8_t *bytes,
 			size_t len);
-/* It goes on as `from` did at this offset of these bytes. */
+/* It goes on as `from`, a thread's stream, did at this offset of these bytes.
+ * `from` may come from a file: it is checked as the bytes are. */
 void record_stream_resume(struct record_stream *s,
 			  const struct record_stream *from,
 			  const uint8_t *bytes, size_t len, size_t offset);

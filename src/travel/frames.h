@@ -12,6 +12,7 @@
 /* The first instruction of a count. */
 struct frame {
 	unsigned segment;
+	unsigned first_section; /* walker_first_section */
 	uint64_t count;
 	struct wire_rec_state state;
 	uint8_t *xstate; /* owned */

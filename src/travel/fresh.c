@@ -443,19 +443,26 @@ static unsigned segment_of_turn(const struct timeline *t, const struct lane *l,
 }
 
 unsigned travel_fresh_segment(struct timeline *t, struct lane *l,
-			      const struct fresh_event *e, struct hark_err *err)
+			      const struct fresh_event *e, uint64_t *count,
+			      struct hark_err *err)
 {
 	uint32_t k;
 
+	*count = l->fresh_count;
 	if (e == l->fresh)
 		return l->fresh_segment;
+	l->fresh_count = e->count;
 	if (t->order == NULL || e->thread == l->about.number) {
 		l->fresh_segment = segment_at(t, l, e->count, e->pc, err);
 	} else {
 		k = turns_up_to(l, e->turn);
 		l->fresh_segment =
 		    k < l->n_turns ? segment_of_turn(t, l, k) : l->end;
+		if (k < l->n_turns)
+			l->fresh_count =
+			    order_turn(t->order, l->turns[k])->count;
 	}
+	*count = l->fresh_count;
 	l->fresh = e;
 	return l->fresh_segment;
 }

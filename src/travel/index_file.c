@@ -1,8 +1,9 @@
 /* travel/index_file.c - an index, kept beside the recording.
  *
  * FILE.index: a head with the recording's id, a line for each segment that is
- * known, and their entries as they are in memory, one after the other. The
- * whole has a checksum. docs/format.md has it byte by byte. */
+ * known, and their blobs, one after the other. Head and lines have a checksum,
+ * and so has each block that a line or a directory names: what is not asked for
+ * is not read. docs/format.md has it byte by byte. */
 #include "travel/index_priv.h"
 
 #include "record/beside.h"
@@ -14,222 +15,185 @@
 
 #define MAGIC 0x7865646e696b7268ull /* "hrkindex" */
 
-enum { VERSION = 2, FILE_MOST = 1 << 30 };
+enum { VERSION = 4, LINES_MOST = 1 << 24 };
 
 struct head {
 	uint64_t magic;
 	uint32_t version, n_segments;
 	uint64_t id;
-	uint64_t checksum; /* of all behind the head */
-	uint32_t n_entries, pad;
+	uint64_t checksum;	       /* of the lines, its seed the id */
+	uint32_t n_entries, state_len; /* of struct index_state */
 };
 
 struct line {
-	uint32_t segment, stored_len, raw_len, pad;
+	uint32_t segment, pad;
+	uint64_t offset, blob_len; /* in the file */
+	uint32_t stored_len, raw_len;
+	uint64_t checksum; /* of the directory */
 };
+
+/* The layout of states is that of the hark that wrote them. */
+static uint32_t state_len(void)
+{
+	return (uint32_t)offsetof(struct index_state, xstate);
+}
 
 /* -- Reading -- */
 
-static int is_head(const struct head *h, const uint8_t *bytes, size_t len,
-		   unsigned n_segments, uint64_t id)
+static int is_head(const struct head *h, unsigned n_segments, uint64_t id)
 {
-	size_t rest = len - sizeof *h;
-
 	return h->magic == MAGIC && h->version == VERSION &&
 	       h->n_segments == n_segments && h->id == id &&
-	       h->n_entries <= rest / sizeof(struct line) &&
-	       h->checksum == XXH64(bytes + sizeof *h, rest, id);
+	       h->state_len == state_len() && h->n_entries <= LINES_MOST;
 }
 
-static void take_entries(struct index *x, const struct head *h,
-			 const uint8_t *bytes, size_t len)
+static void take_lines(struct index *x, const struct line *lines, uint32_t n)
 {
-	const uint8_t *at = bytes + h->n_entries * sizeof(struct line);
-	const uint8_t *end = bytes + len;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct index_entry e = {.offset = lines[i].offset,
+					      .blob_len = lines[i].blob_len,
+					      .stored_len = lines[i].stored_len,
+					      .raw_len = lines[i].raw_len,
+					      .checksum = lines[i].checksum};
 
-	for (uint32_t i = 0; i < h->n_entries; i++) {
-		struct line line;
-		uint8_t *stored;
-
-		memcpy(&line, bytes + i * sizeof line, sizeof line);
-		if (line.stored_len > (size_t)(end - at))
-			return;
-		stored = malloc((size_t)line.stored_len + 1);
-		if (stored == NULL)
-			return;
-		memcpy(stored, at, line.stored_len);
-		at += line.stored_len;
-		if (index_put(x, line.segment, stored, line.stored_len,
-			      line.raw_len) < 0)
-			free(stored);
+		index_put(x, lines[i].segment, &e);
 	}
 }
 
 void index_read(struct index *x, int fd, uint64_t id)
 {
+	const struct index_source source = {.fd = fd};
+	struct line *lines;
 	struct head h;
-	uint8_t *bytes;
 	size_t len;
 
-	if (fd < 0 || beside_read(fd, FILE_MOST, &bytes, &len) < 0)
+	if (fd < 0 || index_source_read(&source, 0, &h, sizeof h) < 0 ||
+	    !is_head(&h, x->n, id))
 		return;
-	if (len >= sizeof h) {
-		memcpy(&h, bytes, sizeof h);
-		if (is_head(&h, bytes, len, x->n, id))
-			take_entries(x, &h, bytes + sizeof h, len - sizeof h);
+	len = h.n_entries * sizeof *lines;
+	lines = malloc(len + 1);
+	if (lines != NULL &&
+	    index_source_read(&source, sizeof h, lines, len) == 0 &&
+	    XXH64(lines, len, id) == h.checksum) {
+		index_take_source(x, &source);
+		take_lines(x, lines, h.n_entries);
 	}
-	free(bytes);
+	free(lines);
 }
 
 /* -- Writing -- */
 
-/* All words of a line of memory, or of a page, for one of them. */
-static void widen(uint8_t *raw, unsigned level)
+struct sink {
+	int fd;
+	uint64_t at;
+};
+
+static int put(struct sink *s, const void *from, size_t len)
 {
-	struct index_head h;
-	struct index_page *pages;
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pwrite(s->fd, (const uint8_t *)from + done,
+				   len - done, (off_t)(s->at + done));
 
-	memcpy(&h, raw, sizeof h);
-	pages = (struct index_page *)(raw + sizeof h);
-	for (uint32_t i = 0; i < h.n_data + h.n_code; i++)
-		for (unsigned k = 0; k < 2; k++) {
-			uint8_t *bits = pages[i].bits[k], any = 0;
-
-			for (unsigned b = 0; b < INDEX_BITS; b++) {
-				bits[b] = bits[b] != 0 ? 0xff : 0;
-				any |= bits[b];
-			}
-			if (level > 1)
-				memset(bits, any, INDEX_BITS);
-		}
-}
-
-/* The same, coarser. NULL: no memory. */
-static struct index *coarser(const struct index *x, unsigned level)
-{
-	struct index *out = index_new(x->n);
-
-	for (unsigned i = 0; out != NULL && i < x->n; i++) {
-		uint8_t *raw, *stored = NULL;
-		uint32_t len = 0;
-
-		if (!index_has(x, i))
-			continue;
-		raw = index_unpack(&x->entries[i]);
-		if (raw != NULL) {
-			widen(raw, level);
-			stored = index_pack(raw, x->entries[i].raw_len, &len);
-		}
-		free(raw);
-		if (stored != NULL &&
-		    index_put(out, i, stored, len, x->entries[i].raw_len) < 0)
-			free(stored);
+		if (n <= 0)
+			return -1;
+		done += (size_t)n;
 	}
-	return out;
+	s->at += len;
+	return 0;
 }
 
-static size_t size_of(const struct index *x, uint32_t *n)
+static uint32_t count_entries(const struct index *x)
 {
-	size_t size = sizeof(struct head);
+	uint32_t n = 0;
 
-	*n = 0;
 	for (unsigned i = 0; i < x->n; i++)
-		if (index_has(x, i)) {
-			size += sizeof(struct line) + x->entries[i].stored_len;
-			(*n)++;
-		}
-	return size;
+		n += (uint32_t)index_has(x, i);
+	return n;
 }
 
-static void fill(const struct index *x, uint32_t n, uint64_t id, uint8_t *out,
-		 size_t size)
+static int put_lines(const struct index *x, struct sink *s, uint64_t id)
 {
+	uint32_t n = count_entries(x), k = 0;
+	size_t len = n * sizeof(struct line);
 	struct head h = {.magic = MAGIC,
 			 .version = VERSION,
 			 .n_segments = x->n,
 			 .id = id,
-			 .n_entries = n};
-	uint8_t *lines = out + sizeof h, *at = lines + n * sizeof(struct line);
+			 .n_entries = n,
+			 .state_len = state_len()};
+	struct line *lines = calloc(n + 1, sizeof *lines);
+	uint64_t at = sizeof h + len;
+	int rc;
 
+	if (lines == NULL)
+		return -1;
 	for (unsigned i = 0; i < x->n; i++) {
 		const struct index_entry *e = &x->entries[i];
-		struct line line = {i, e->stored_len, e->raw_len, 0};
 
 		if (!index_has(x, i))
 			continue;
-		memcpy(lines, &line, sizeof line);
-		memcpy(at, e->stored, e->stored_len);
-		lines += sizeof line;
-		at += e->stored_len;
+		lines[k++] = (struct line){
+		    i,		0,	    at, e->blob_len, e->stored_len,
+		    e->raw_len, e->checksum};
+		at += e->blob_len;
 	}
-	h.checksum = XXH64(out + sizeof h, size - sizeof h, id);
-	memcpy(out, &h, sizeof h);
+	h.checksum = XXH64(lines, len, id);
+	rc = put(s, &h, sizeof h) < 0 || put(s, lines, len) < 0 ? -1 : 0;
+	free(lines);
+	return rc;
 }
 
-/* As it is in a file; for the caller to free. NULL: no memory. */
-static uint8_t *as_file(const struct index *x, uint64_t id, size_t *size)
+static int put_blob(const struct index *x, struct sink *s,
+		    const struct index_entry *e)
 {
-	uint32_t n;
-	uint8_t *bytes;
+	enum { SOME = 1 << 20 };
+	uint8_t *some = malloc(SOME);
+	int rc = some == NULL ? -1 : 0;
 
-	*size = size_of(x, &n);
-	bytes = calloc(1, *size);
-	if (bytes != NULL)
-		fill(x, n, id, bytes, *size);
-	return bytes;
+	for (uint64_t done = 0; rc == 0 && done < e->blob_len; done += SOME) {
+		size_t n = e->blob_len - done < SOME
+			       ? (size_t)(e->blob_len - done)
+			       : SOME;
+
+		rc = index_source_read(&x->source, e->offset + done, some, n) <
+				 0 ||
+			     put(s, some, n) < 0
+			 ? -1
+			 : 0;
+	}
+	free(some);
+	return rc;
 }
 
 int index_write(const struct index *x, int fd, uint64_t id)
 {
-	size_t size, done = 0;
-	uint8_t *bytes = as_file(x, id, &size);
+	struct sink s = {.fd = fd};
 
-	if (bytes == NULL || ftruncate(fd, 0) < 0) {
-		free(bytes);
+	if (ftruncate(fd, 0) < 0 || put_lines(x, &s, id) < 0)
 		return -1;
-	}
-	while (done < size) {
-		ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)done);
-
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	free(bytes);
-	return done == size ? 0 : -1;
+	for (unsigned i = 0; i < x->n; i++)
+		if (index_has(x, i) && put_blob(x, &s, &x->entries[i]) < 0)
+			return -1;
+	return 0;
 }
 
-static int store(const struct index *x, const char *path, size_t most)
-{
-	uint8_t *bytes;
-	uint32_t n;
+struct storing {
+	const struct index *x;
 	uint64_t id;
-	size_t size;
-	int rc;
+};
 
-	if (size_of(x, &n) > most || beside_id(path, &id) < 0)
-		return -1;
-	bytes = as_file(x, id, &size);
-	if (bytes == NULL)
-		return -1;
-	rc = beside_store(path, "index", bytes, size);
-	free(bytes);
-	return rc;
+static int write_it(void *ctx, int fd)
+{
+	const struct storing *s = ctx;
+
+	return index_write(s->x, fd, s->id);
 }
 
-int index_store(const struct index *x, const char *path, size_t most)
+int index_store(const struct index *x, const char *path)
 {
-	uint32_t n;
-	int rc = -1;
+	struct storing s = {.x = x};
 
-	if (size_of(x, &n) <= most)
-		return store(x, path, most);
-	for (unsigned level = 1; rc < 0 && level <= 2; level++) {
-		struct index *y = coarser(x, level);
-
-		if (y != NULL && size_of(y, &n) <= most)
-			rc = store(y, path, most);
-		index_free(y);
-	}
-	return rc;
+	if (beside_id(path, &s.id) < 0)
+		return -1;
+	return beside_store_by(path, "index", write_it, &s);
 }

@@ -183,43 +183,99 @@ static int can_be_memory(const struct timeline *t, uint64_t address)
 
 /* -- What threads know -- */
 
-/* The lane's own idea: 1, or 0: none. `w`: at the moment. `first`: the segment
- * that it has it from, or a later one. */
-static int lane_index(struct timeline *t, struct lane *l, struct walker *w,
-		      unsigned first, uint64_t address, uint8_t *out,
-		      struct hark_err *err)
+/* Where what a lane knows of a byte begins: not before this section. */
+struct since {
+	unsigned segment;
+	uint64_t count; /* the section is that which has it */
+};
+
+/* What it knew when a segment ended of which the index has no values. */
+static int segment_byte(struct timeline *t, struct lane *l, struct index *x,
+			unsigned segment, uint64_t address, uint8_t *out,
+			struct hark_err *err)
 {
 	enum { TOUCHED = INDEX_READ | INDEX_WRITTEN };
 	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
 	struct walker *ferry;
-	struct index *x;
-	int known;
 
-	known = walker_byte(w, address, out);
-	if (t->in_window >= 0 && l == &t->lanes[t->selected])
-		known = window_byte(t->window, (unsigned)t->in_window, index,
-				    known, out);
-	if (known)
-		return 1;
-	if (walker_segment(w) <= first)
+	if (x != NULL && !index_may(x, segment, TOUCHED, address, 1))
 		return 0;
 	if (l->past == NULL)
 		l->past = past_new(t->memory_max);
 	ferry = travel_ferry(t, l, err);
 	if (l->past == NULL || ferry == NULL)
 		return -1;
-	x = travel_index(t, walker_segment(w) - first, err);
-	if (err->code != HARK_OK)
-		return -1;
-	for (unsigned s = walker_segment(w); s-- > first;) {
-		int rc = x != NULL && !index_may(x, s, TOUCHED, address, 1)
-			     ? 0
-			     : past_byte(l->past, ferry, s, index, out, err);
+	return past_byte(l->past, ferry, segment, index, out, err);
+}
 
-		if (rc != 0)
-			return rc;
+/* What it knew at the begin of a section, as far as the index has values; `at`
+ * goes back to where it has none. */
+static int sections_byte(struct timeline *t, struct lane *l,
+			 const struct since *since, struct index_place *at,
+			 uint64_t address, uint8_t *out, struct hark_err *err)
+{
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+	struct index *x = t->rec->index;
+	struct index_place first = {since->segment, 0};
+	unsigned rest;
+	int rc;
+
+	if (l->known == NULL)
+		l->known = index_known_new();
+	if (l->known == NULL)
+		return err_set(err, HARK_ENOMEM, ENOMEM, "out of memory");
+	if (since->count > 0)
+		first.section =
+		    index_section_at(x, since->segment, since->count);
+	rc = index_known_byte(x, l->known, &first, at, index, out, &rest);
+	*at = (struct index_place){rest, 0};
+	return rc >= 0 ? rc
+		       : err_set(err, HARK_EINPUT, 0,
+				 "the index beside the recording is damaged: "
+				 "remove it");
+}
+
+/* What it knew when its walker began to mark what it touches. */
+static int begin_byte(struct timeline *t, struct lane *l,
+		      const struct walker *w, const struct since *since,
+		      uint64_t address, uint8_t *out, struct hark_err *err)
+{
+	struct index_place at = {walker_segment(w), walker_first_section(w)};
+	struct index *x = t->rec->index;
+	int rc = 0;
+
+	if (at.segment > since->segment) {
+		x = travel_index(t, at.segment - since->segment, err);
+		if (err->code != HARK_OK)
+			return -1;
 	}
-	return 0;
+	while (rc == 0 && (at.segment > since->segment || at.section > 0)) {
+		if (x != NULL &&
+		    (at.section > 0 || index_has_values(x, at.segment - 1)))
+			rc = sections_byte(t, l, since, &at, address, out, err);
+		if (rc != 0 || at.segment <= since->segment)
+			break;
+		at.segment--;
+		rc = segment_byte(t, l, x, at.segment, address, out, err);
+	}
+	return rc;
+}
+
+/* The lane's own idea: 1, or 0: none. `w`: at the moment. */
+static int lane_index(struct timeline *t, struct lane *l, struct walker *w,
+		      const struct since *since, uint64_t address, uint8_t *out,
+		      struct hark_err *err)
+{
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+	int known;
+
+	known = walker_byte(w, address, out);
+	if (t->in_window >= 0 && l == &t->lanes[t->selected])
+		known = window_byte(t->window, (unsigned)t->in_window, index,
+				    known, out);
+	if (known || walker_segment(w) < since->segment)
+		return known;
+	return begin_byte(t, l, w, since, address, out, err);
 }
 
 /* M2. 1, or 0: it does not know. */
@@ -228,20 +284,21 @@ static int lane_byte(struct timeline *t, struct lane *l, struct walker *w,
 {
 	const struct fresh_event *e = travel_fresh_of_index(t, address);
 	uint64_t offset = address - walker_state(w)->fs_base;
-	unsigned first = l->first;
+	struct since since = {.segment = l->first};
 	uint8_t by_fs = 0;
 	int rc, fs;
 
 	if (e != NULL && travel_fresh_is_unseen(t, l, w, e))
 		return 0;
 	if (e != NULL)
-		first = travel_fresh_segment(t, l, e, err);
+		since.segment =
+		    travel_fresh_segment(t, l, e, &since.count, err);
 	rc = err->code == HARK_OK
-		 ? lane_index(t, l, w, first, address, out, err)
+		 ? lane_index(t, l, w, &since, address, out, err)
 		 : -1;
 	if (rc < 0 || !walker_is_near_fs(w, address))
 		return rc;
-	fs = lane_index(t, l, w, first, offset, &by_fs, err);
+	fs = lane_index(t, l, w, &since, offset, &by_fs, err);
 	if (fs > 0 && rc > 0 && *out != by_fs)
 		fs = travel_is_by_fs(t, l, w, address, err);
 	if (fs > 0)

@@ -600,16 +600,20 @@ static int scan_near(struct last *last, struct stretch *part,
 }
 
 /* Of one segment: 1: there is one. */
-static int last_of(struct last *last, struct stretch *part, int is_near,
+static int last_of(struct last *last, struct stretch *part,
 		   const struct stop *stops, unsigned n_stops)
 {
-	int rc = is_near ? scan_near(last, part, stops, n_stops) : 0;
+	int rc = scan_part(last, part, stops, n_stops);
 
-	if (rc == 0)
-		rc = scan_part(last, part, stops, n_stops);
 	if (rc > 0 && last->n >= last->most)
 		rc = scan_dense(last, part, stops, n_stops);
 	return rc < 0 ? -1 : last->hit.stop != NULL;
+}
+
+static unsigned kinds_of(const struct stop *stop)
+{
+	return (stop->on & HARK_ON_READ ? INDEX_READ : 0u) |
+	       (stop->on & HARK_ON_WRITE ? INDEX_WRITTEN : 0u);
 }
 
 /* Might the segment have such a thing? */
@@ -619,11 +623,8 @@ static int may_meet(struct index *x, unsigned segment, const struct stop *stop)
 	case HARK_STOP_BREAKPOINT:
 		return index_may(x, segment, INDEX_EXECUTED, stop->address, 1);
 	case HARK_STOP_WATCH:
-		return index_may(
-		    x, segment,
-		    (stop->on & HARK_ON_READ ? INDEX_READ : 0u) |
-			(stop->on & HARK_ON_WRITE ? INDEX_WRITTEN : 0u),
-		    stop->address, stop->len);
+		return index_may(x, segment, kinds_of(stop), stop->address,
+				 stop->len);
 	case HARK_STOP_CALL:
 		return index_may_call(x, segment, stop->number);
 	case HARK_STOP_SIGNAL:
@@ -657,6 +658,121 @@ static int is_in(const struct timeline *t, const struct lane *l,
 		recording_segment(r, s + 1)->count >= range->count);
 }
 
+/* -- Sections of a segment -- */
+
+/* The last section before `end` that may have one of them; -1: none. *is_sure:
+ * those of the answer only; else of any section of the segment. */
+static int last_section(struct index *x, unsigned segment, unsigned end,
+			const struct lane *l, const struct stop *stops,
+			unsigned n_stops, bool *is_sure)
+{
+	int last = -1;
+
+	*is_sure = true;
+	for (unsigned i = 0; i < n_stops; i++) {
+		const struct stop *s = &stops[i];
+		int k = -1;
+
+		if (!travel_may_have(x, segment, l, s, 1))
+			continue;
+		if (s->kind == HARK_STOP_WATCH) {
+			k = index_last_section(x, segment, end, kinds_of(s),
+					       s->address, s->len);
+		} else {
+			k = (int)end - 1;
+			*is_sure = false;
+		}
+		last = k > last ? k : last;
+	}
+	return last;
+}
+
+/* The first from there on; the number of sections: none. */
+static unsigned next_section(struct index *x, unsigned segment, unsigned from,
+			     const struct lane *l, const struct stop *stops,
+			     unsigned n_stops)
+{
+	unsigned n = index_sections(x, segment), first = n;
+
+	for (unsigned i = 0; i < n_stops; i++) {
+		const struct stop *s = &stops[i];
+		int k;
+
+		if (!travel_may_have(x, segment, l, s, 1))
+			continue;
+		if (s->kind != HARK_STOP_WATCH)
+			return from;
+		k = index_next_section(x, segment, from, kinds_of(s),
+				       s->address, s->len);
+		if (k >= 0 && (unsigned)k < first)
+			first = (unsigned)k;
+	}
+	return first;
+}
+
+/* Of the part of a segment what is in sections [first, end). */
+static struct stretch cut_sections(struct index *x, const struct stretch *part,
+				   unsigned first, unsigned end)
+{
+	unsigned segment = part->in - 1;
+	struct stretch piece = *part;
+	uint64_t from = index_section_count(x, segment, first);
+	uint64_t to = index_section_count(x, segment, end);
+
+	if (first > 0 && from > piece.count) {
+		piece.count = from;
+		piece.step = 0;
+	}
+	if (end < index_sections(x, segment) && to <= piece.end_count) {
+		piece.end_count = to;
+		piece.end_step = 0;
+	}
+	return piece;
+}
+
+/* From the last section on; where any may have it, twice as many each time. */
+static int last_of_sections(struct last *last, struct index *x,
+			    const struct stretch *part,
+			    const struct stop *stops, unsigned n_stops)
+{
+	unsigned segment = part->in - 1, grow = 1;
+	unsigned end = index_section_at(x, segment, part->end_count) + 1;
+	int rc = 0;
+
+	while (rc == 0 && end > 0) {
+		struct stretch piece;
+		unsigned first;
+		bool is_sure;
+		int k = last_section(x, segment, end, last->l, stops, n_stops,
+				     &is_sure);
+
+		if (k < 0)
+			return 0;
+		first = is_sure || (unsigned)k < grow ? (unsigned)k
+						      : (unsigned)k + 1 - grow;
+		if (!is_sure && (unsigned)k < grow)
+			first = 0;
+		piece = cut_sections(x, part, first, (unsigned)k + 1);
+		last->n = 0;
+		last->most = HITS_MOST;
+		rc = last_of(last, &piece, stops, n_stops);
+		if (piece.count == part->count)
+			break; /* it begins here */
+		end = first;
+		grow *= 2;
+	}
+	return rc;
+}
+
+static int last_of_segment(struct last *last, struct index *x,
+			   struct stretch *part, const struct stop *stops,
+			   unsigned n_stops)
+{
+	return x != NULL && index_sections(x, part->in - 1) > 1
+		   ? last_of_sections(last, x, part, stops, n_stops)
+		   : last_of(last, part, stops, n_stops);
+}
+
 /* Segment by segment, backwards. */
 int travel_scan_last(struct timeline *t, struct lane *l,
 		     const struct stretch *range, const struct stop *stops,
@@ -682,7 +798,15 @@ int travel_scan_last(struct timeline *t, struct lane *l,
 			continue;
 		part.in = s + 1;
 		clip(t, l, &part);
-		rc = last_of(&last, &part, n_looked++ == 0, stops, n_stops);
+		rc = 0;
+		if (n_looked++ == 0) {
+			rc = scan_near(&last, &part, stops, n_stops);
+			x = rc == 0 ? travel_index(t, 1, err) : x;
+		}
+		if (err->code != HARK_OK)
+			return -1;
+		if (rc == 0)
+			rc = last_of_segment(&last, x, &part, stops, n_stops);
 		if (rc > 0)
 			*out = last.hit;
 		if (rc != 0)
@@ -709,6 +833,36 @@ static int tell_once(void *ctx, struct walker *at, const struct hit *hit)
 	return o->each(o->ctx, at, hit);
 }
 
+/* Sections that may have it, one behind the other, are one stretch. */
+static int scan_sections(struct timeline *t, struct lane *l, struct index *x,
+			 const struct stretch *part, const struct stop *stops,
+			 unsigned n_stops, struct once *once,
+			 struct hark_err *err)
+{
+	unsigned segment = part->in - 1, n = index_sections(x, segment);
+	unsigned from = index_section_at(x, segment, part->count);
+	unsigned last = index_section_at(x, segment, part->end_count);
+	int rc = 0;
+
+	while (rc == 0) {
+		struct stretch piece;
+		unsigned end;
+
+		from = next_section(x, segment, from, l, stops, n_stops);
+		if (from > last || from >= n)
+			return 0;
+		for (end = from + 1;
+		     end < n &&
+		     next_section(x, segment, end, l, stops, n_stops) == end;)
+			end++;
+		piece = cut_sections(x, part, from, end);
+		rc = scan_segment(t, l, &piece, stops, n_stops, tell_once, once,
+				  err);
+		from = end;
+	}
+	return rc;
+}
+
 int travel_scan(struct timeline *t, struct lane *l, const struct stretch *range,
 		int is_all, const struct stop *stops, unsigned n_stops,
 		scan_each *each, void *ctx, struct hark_err *err)
@@ -732,8 +886,12 @@ int travel_scan(struct timeline *t, struct lane *l, const struct stretch *range,
 		    !travel_may_have(x, s, l, stops, n_stops))
 			continue;
 		n_looked++;
-		rc = scan_segment(t, l, &part, stops, n_stops, tell_once, &once,
-				  err);
+		clip(t, l, &part);
+		rc = x != NULL && index_sections(x, s) > 1
+			 ? scan_sections(t, l, x, &part, stops, n_stops, &once,
+					 err)
+			 : scan_segment(t, l, &part, stops, n_stops, tell_once,
+					&once, err);
 	}
 	return rc;
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 enum { PAST_MEMORY = 512 << 20 }; /* of each thread */
@@ -58,6 +57,17 @@ struct lane *travel_lane(struct timeline *t, uint32_t thread)
 	return NULL;
 }
 
+/* What is known already; more may be found out later. */
+static struct index *load_index(struct hark_recording *rec)
+{
+	if (rec->index == NULL) {
+		rec->index = index_new(recording_n_segments(rec->r));
+		if (rec->index != NULL)
+			index_read(rec->index, rec->index_fd, rec->id);
+	}
+	return rec->index;
+}
+
 static struct walker *make_walker(struct timeline *t, struct lane *l,
 				  struct walker **at, struct hark_err *err)
 {
@@ -68,6 +78,7 @@ static struct walker *make_walker(struct timeline *t, struct lane *l,
 			return NULL;
 		walker_on_ask(*at, travel_ask, t);
 		walker_use_frames(*at, l->frames);
+		walker_use_sections(*at, load_index(t->rec));
 		travel_forget_along(t, l, *at);
 	}
 	return *at;
@@ -234,7 +245,25 @@ static int prepare(struct timeline *t, struct hark_err *err)
 		       maps_load(t->rec->r, t->process, &t->maps, err) < 0 ||
 		       travel_find_fresh(t, err) < 0
 		   ? -1
-		   : set_start(t, err);
+		   : 0;
+}
+
+int travel_open_bare(struct hark_recording *r, uint32_t process,
+		     struct timeline **out, struct hark_err *err)
+{
+	struct timeline *t = calloc(1, sizeof *t);
+
+	if (t == NULL)
+		return out_of_memory(err);
+	t->rec = r;
+	t->process = process;
+	t->in_window = -1;
+	if (prepare(t, err) < 0) {
+		timeline_close(t);
+		return -1;
+	}
+	*out = t;
+	return 0;
 }
 
 /* Frames and the past are kept to be quick, so all lanes together must not take
@@ -264,7 +293,7 @@ int timeline_open(struct hark_recording *r, uint32_t process,
 	t->memory_max = 512u << 20;
 	if (process == 0 && recording_n_processes(r->r) > 0)
 		t->process = recording_process(r->r, 0)->number;
-	if (prepare(t, &why) < 0) {
+	if (prepare(t, &why) < 0 || set_start(t, &why) < 0) {
 		timeline_close(t);
 		return travel_failed(&why, err);
 	}
@@ -281,6 +310,7 @@ static void free_timeline(struct timeline *t)
 		walker_free(t->lanes[i].scout);
 		walker_free(t->lanes[i].ferry);
 		past_free(t->lanes[i].past);
+		index_known_free(t->lanes[i].known);
 		frames_free(t->lanes[i].frames);
 		free(t->lanes[i].turns);
 	}
@@ -309,7 +339,10 @@ void timeline_close(struct timeline *t)
 
 /* -- The index -- */
 
-enum { INDEX_WORTH = 4 }; /* segments */
+enum {
+	INDEX_WORTH = 4,	      /* segments */
+	INDEX_WORTH_COUNTS = 1 << 24, /* a tenth of a second or more */
+};
 
 struct building {
 	hark_progress *progress;
@@ -323,44 +356,62 @@ static int show_building(void *ctx, unsigned done, unsigned n)
 	return b->progress != NULL ? b->progress(b->ctx, done, n) : 0;
 }
 
-static struct index *load_index(struct hark_recording *rec)
-{
-	if (rec->index == NULL) {
-		rec->index = index_new(recording_n_segments(rec->r));
-		if (rec->index != NULL)
-			index_read(rec->index, rec->index_fd, rec->id);
-	}
-	return rec->index;
-}
-
 int travel_build_index(struct hark_recording *rec, unsigned first, unsigned end,
 		       hark_progress *f, void *ctx, struct hark_err *err)
 {
 	struct building b = {f, ctx};
-	struct stat st;
 
 	if (load_index(rec) == NULL)
 		return out_of_memory(err);
-	if (index_build(rec->index, rec->r, first, end, show_building, &b,
-			err) < 0)
+	if (index_build(rec->index, rec, first, end, show_building, &b, err) <
+	    0)
 		return -1;
-	/* It is as good if it cannot be kept. */
-	if (stat(rec->path, &st) == 0)
-		index_store(rec->index, rec->path, (size_t)st.st_size / 4);
+	index_store(rec->index, rec->path); /* as good if it cannot be kept */
 	return index_write(rec->index, rec->built_fd, rec->id) < 0
 		   ? out_of_memory(err)
 		   : 0;
 }
 
-/* Does it know all segments of the process? */
-static int is_whole(const struct timeline *t)
+/* Is anything known of the process? (Sections that walkers began at must stay
+ * what they are, so what is known is not found out once more.) */
+static int has_index(const struct timeline *t)
 {
 	unsigned end = t->lanes[t->n_lanes - 1].end;
 
 	for (unsigned i = t->lanes[0].first; i < end; i++)
-		if (!index_has(t->rec->index, i))
-			return 0;
-	return 1;
+		if (index_has(t->rec->index, i))
+			return 1;
+	return 0;
+}
+
+/* How many counts a segment has, in the mean. */
+static uint64_t mean_counts(struct timeline *t)
+{
+	struct recording *r = t->rec->r;
+	uint64_t sum = 0, n = 0;
+
+	for (unsigned i = 0; i < t->n_lanes; i++) {
+		struct lane *l = &t->lanes[i];
+		struct hark_err ignored = {0};
+		uint64_t last = 0;
+
+		travel_last_count(t, l, &last, &ignored);
+		if (last > recording_segment(r, l->first)->count)
+			sum += last - recording_segment(r, l->first)->count;
+		n += l->end - l->first;
+	}
+	return n > 0 ? sum / n : 0;
+}
+
+/* Would it take so long without that it is worth its price? */
+static int is_worth_it(struct timeline *t, unsigned without)
+{
+	if (without == 0)
+		return 0;
+	if (t->mean_counts == 0)
+		t->mean_counts = 1 + mean_counts(t);
+	return without >= INDEX_WORTH ||
+	       without * t->mean_counts >= INDEX_WORTH_COUNTS;
 }
 
 struct index *travel_index(struct timeline *t, unsigned without,
@@ -369,8 +420,8 @@ struct index *travel_index(struct timeline *t, unsigned without,
 	struct hark_recording *rec = t->rec;
 	struct hark_err why = {0};
 
-	if (load_index(rec) == NULL || without < INDEX_WORTH ||
-	    t->has_indexed || is_whole(t))
+	if (load_index(rec) == NULL || t->has_indexed || has_index(t) ||
+	    !is_worth_it(t, without))
 		return rec->index;
 	t->has_indexed = 1;
 	if (rec->build(rec->build_ctx, t->lanes[0].first,
@@ -456,6 +507,20 @@ int travel_place_at(const struct timeline *t, const struct lane *l,
 	return 1;
 }
 
+/* At a record of the lane's last segment: as late a one as is known of. */
+static int open_late(struct timeline *t, struct lane *l, struct events *out,
+		     struct hark_err *err)
+{
+	struct index *x = load_index(t->rec);
+	const unsigned last = l->end - 1;
+	struct index_state s;
+
+	if (x != NULL && index_sections(x, last) > 1 &&
+	    index_begin_at(x, last, index_sections(x, last) - 1, &s) == 0)
+		return events_open_at(out, t->rec->r, &s.mark, l->end, err);
+	return events_open(out, t->rec->r, last, l->end, err);
+}
+
 /* What the last record of a lane is; looked at once. */
 static int find_end(struct timeline *t, struct lane *l, struct hark_err *err)
 {
@@ -465,7 +530,7 @@ static int find_end(struct timeline *t, struct lane *l, struct hark_err *err)
 
 	if (l->knows_end)
 		return 0;
-	if (events_open(&events, t->rec->r, l->end - 1, l->end, err) < 0)
+	if (open_late(t, l, &events, err) < 0)
 		return -1;
 	while ((rc = events_peek(&events, &e, err)) > 0) {
 		l->last_count = e->count;

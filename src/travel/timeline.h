@@ -67,17 +67,19 @@ struct hark_recording {
  * ahead of it. */
 struct lane {
 	struct hark_thread about;
-	unsigned first, end;   /* segments of the recording */
-	struct walker *walker; /* owned */
-	struct walker *scout;  /* owned */
-	struct walker *ferry;  /* owned */
-	struct past *past;     /* owned */
-	struct frames *frames; /* owned: left by its walkers */
-	uint32_t *turns;       /* owned: of the order, its own */
+	unsigned first, end;	   /* segments of the recording */
+	struct walker *walker;	   /* owned */
+	struct walker *scout;	   /* owned */
+	struct walker *ferry;	   /* owned */
+	struct past *past;	   /* owned */
+	struct index_known *known; /* owned; NULL: not asked yet */
+	struct frames *frames;	   /* owned: left by its walkers */
+	uint32_t *turns;	   /* owned: of the order, its own */
 	uint32_t n_turns;
 	struct timeline *of;		 /* borrowed: whose lane it is */
 	const struct fresh_event *fresh; /* borrowed: last asked for */
 	unsigned fresh_segment;		 /* that it is in */
+	uint64_t fresh_count;		 /* where it forgets */
 	int has_last;
 	/* Its last record: */
 	uint64_t last_count;
@@ -150,10 +152,11 @@ struct timeline {
 	const struct map *maps_now; /* borrowed: what they are made of */
 	struct timeline *parent;    /* owned: at the fork; NULL: none */
 	int has_asked_parent;
-	int has_indexed;    /* it was tried, at least */
-	uint64_t near;	    /* counts that are replayed in no time */
-	size_t memory_max;  /* of each lane's frames; of each lane's past */
-	struct stop *stops; /* owned */
+	int has_indexed;      /* it was tried, at least */
+	uint64_t mean_counts; /* of a segment; 0: not asked yet */
+	uint64_t near;	      /* counts that are replayed in no time */
+	size_t memory_max;    /* of each lane's frames; of each lane's past */
+	struct stop *stops;   /* owned */
 	unsigned n_stops, room_stops;
 	uint32_t last_id;
 	hark_progress *progress;
@@ -218,6 +221,10 @@ int64_t travel_turn_of(const struct timeline *t, const struct lane *l,
  * where its next turn begins. 0: it is not born. 2: at its end. */
 int travel_place_at(const struct timeline *t, const struct lane *l,
 		    int64_t turn, uint64_t *count, uint64_t *pc);
+/* Only what is needed to know what threads forget on their way; it is at no
+ * moment. */
+int travel_open_bare(struct hark_recording *r, uint32_t process,
+		     struct timeline **out, struct hark_err *err);
 /* From here on the moment is this one. */
 int travel_set(struct timeline *t, struct lane *l, uint64_t count,
 	       uint64_t step, struct hark_err *err);
@@ -325,9 +332,9 @@ const struct fresh_event *travel_fresh_event(const struct timeline *t,
 /* Does it come before this place of a lane in that turn? */
 int travel_fresh_is_before(const struct fresh_event *e, int64_t turn,
 			   uint64_t count, uint64_t pc);
-/* The segment in which the lane forgets; its end: in none. */
+/* The segment in which the lane forgets, and the count; its end: in none. */
 unsigned travel_fresh_segment(struct timeline *t, struct lane *l,
-			      const struct fresh_event *e,
+			      const struct fresh_event *e, uint64_t *count,
 			      struct hark_err *err);
 
 /* -- alias.c -- */

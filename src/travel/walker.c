@@ -62,6 +62,7 @@ int walker_new(struct recording *r, unsigned first, unsigned end,
 	w->r = r;
 	w->first = first;
 	w->end = end;
+	w->section_end = UINT64_MAX;
 	if (prepare(w, err) < 0) {
 		walker_free(w);
 		return -1;
@@ -96,6 +97,14 @@ void walker_on_record(struct walker *w, walker_record *f, void *ctx)
 {
 	w->record = f;
 	w->record_ctx = ctx;
+}
+
+void walker_on_memory(struct walker *w, walker_memory *filled,
+		      walker_memory *forgotten, void *ctx)
+{
+	w->filled = filled;
+	w->forgotten = forgotten;
+	w->memory_ctx = ctx;
 }
 
 uint64_t walker_key_count(const struct walker *w)
@@ -203,6 +212,11 @@ const uint8_t *walker_touched(const struct walker *w)
 	return replay_touched(w->cpu);
 }
 
+uint8_t *walker_marks(struct walker *w)
+{
+	return (uint8_t *)replay_touched(w->cpu);
+}
+
 unsigned walker_code(struct walker *w, uint64_t pc, uint8_t *to, unsigned len)
 {
 	return code_fetch(w->code, pc, to, len);
@@ -237,6 +251,8 @@ static void fill_in(struct walker *w, const struct record_event *e)
 	if (w->change != NULL)
 		w->change(w->change_ctx, (uint32_t)e->index, e->len);
 	replay_fill(w->cpu, (uint32_t)e->index, e->bytes, e->len);
+	if (w->filled != NULL)
+		w->filled(w->memory_ctx, (uint32_t)e->index, e->len);
 }
 
 /* It is done with. */
@@ -332,6 +348,8 @@ static void forget(struct walker *w, uint64_t start, uint64_t len)
 		return;
 	if (w->change != NULL)
 		tell_change(w, index, len);
+	if (w->forgotten != NULL)
+		w->forgotten(w->memory_ctx, index, len);
 	replay_forget(w->cpu, index, len);
 }
 
@@ -457,6 +475,8 @@ static void note_left(struct walker *w)
 
 		if (t->is_write && w->change != NULL)
 			w->change(w->change_ctx, index, t->size);
+		if (t->is_write && w->filled != NULL)
+			w->filled(w->memory_ctx, index, t->size);
 		if (w->is_apart)
 			replay_touch(w->cpu, index, t->size, (int)t->is_write);
 		else if (t->is_write)
@@ -498,6 +518,8 @@ int walker_apply(struct walker *w, const struct record_event *e,
 		if (segment_begin(&w->s, e, err) < 0)
 			return -1;
 		w->segment = w->events.segment;
+		w->first_section = 0;
+		w->section_end = UINT64_MAX;
 	}
 	pass(w, e);
 	if (was_left)
@@ -518,7 +540,7 @@ int walker_step(struct walker *w, struct hark_err *err)
 			return -1;
 		if (rc > 0) {
 			note_step(w);
-			return 0;
+			return walker_enter_section(w, err);
 		}
 	}
 	if (rc <= 0)
@@ -526,7 +548,7 @@ int walker_step(struct walker *w, struct hark_err *err)
 	switch (replay_step(w->cpu)) {
 	case REPLAY_THERE:
 		note_step(w);
-		return 0;
+		return walker_enter_section(w, err);
 	default:
 		return err_set(err, HARK_EBUG, 0,
 			       "thread %u cannot go on at 0x%llx", w->s.thread,

@@ -34,6 +34,11 @@ struct frames;
 void walker_use_frames(struct walker *w, struct frames *frames);
 /* One can start here again: it is at the first instruction of a count. */
 int walker_leave_frame(struct walker *w, struct hark_err *err);
+/* Long ways start at the sections of an index, too. NULL: nowhere. Borrowed. */
+struct index;
+void walker_use_sections(struct walker *w, struct index *x);
+/* The section of its segment at which it began to mark what it touched. */
+unsigned walker_first_section(const struct walker *w);
 
 /* Asked now and then during long runs. Not 0: it is given up (HARK_ETIME), and
  * the walker is nowhere until it is sent somewhere. */
@@ -112,6 +117,22 @@ int walker_run(struct walker *w, uint64_t count, int calls,
 /* On to the end of the segment: just before the next key frame, or the end. */
 int walker_run_segment(struct walker *w, enum walker_stop *out,
 		       struct hark_err *err);
+/* The same, but at most to the first instruction of a count (WALKER_THERE);
+ * WALKER_END: the segment ends before. */
+int walker_run_part(struct walker *w, uint64_t count, enum walker_stop *out,
+		    struct hark_err *err);
+/* Is it at the first instruction of a count, so that a section may begin? */
+int walker_is_at_first(const struct walker *w);
+/* What it needs to be here again, but for its shadow. */
+struct index_state;
+void walker_get_state(struct walker *w, struct index_state *out);
+/* The marks of what it touched; the caller may take some away. */
+uint8_t *walker_marks(struct walker *w);
+/* Told when the log has changed the shadow, and before what is known of it is
+ * forgotten. */
+typedef void walker_memory(void *ctx, uint32_t index, uint64_t len);
+void walker_on_memory(struct walker *w, walker_memory *filled,
+		      walker_memory *forgotten, void *ctx);
 
 /* Told of each system call and each begin of a turn, when it is passed. */
 typedef void walker_pass(void *ctx, struct walker *w,

@@ -26,6 +26,8 @@ int walker_goto_segment(struct walker *w, unsigned i, struct hark_err *err)
 		return -1;
 	events_pass(&w->events);
 	w->segment = i;
+	w->first_section = 0;
+	w->section_end = UINT64_MAX;
 	w->count = walker_count(w);
 	w->step = 0;
 	w->has_step = i == w->first;
@@ -90,6 +92,8 @@ static int run_fills(struct walker *w, uint64_t count, enum walker_stop *out,
 		if (n == 0)
 			return 0;
 		done = replay_run_fills(w->cpu, fills, n, &stop);
+		for (unsigned i = 0; w->filled != NULL && i < done; i++)
+			w->filled(w->memory_ctx, fills[i].index, fills[i].len);
 		while (done-- > 0)
 			events_pass(&w->events);
 		rc = see_to(w, stop, out, err);
@@ -144,13 +148,26 @@ static int has_other_fs(struct walker *w)
 	return is_other;
 }
 
-int walker_run_segment(struct walker *w, enum walker_stop *out,
-		       struct hark_err *err)
+/* To the first instruction of a count. 1: stopped before. */
+static int arrive_at(struct walker *w, uint64_t count, enum walker_stop *out,
+		     struct hark_err *err)
+{
+	int rc = see_to(w, replay_arrive(w->cpu, count), out, err);
+
+	if (rc == 0) {
+		w->step = 0;
+		w->has_step = 1;
+	}
+	return rc;
+}
+
+int walker_run_part(struct walker *w, uint64_t count, enum walker_stop *out,
+		    struct hark_err *err)
 {
 	const struct record_event *e;
 
-	for (;;) {
-		int rc = run_fills(w, UINT64_MAX, out, err);
+	while (walker_count(w) < count) {
+		int rc = run_fills(w, count, out, err);
 
 		if (rc == 0)
 			rc = events_peek(&w->events, &e, err);
@@ -162,7 +179,12 @@ int walker_run_segment(struct walker *w, enum walker_stop *out,
 			*out = WALKER_END;
 			return 0;
 		}
+		if (e->count >= count) {
+			*out = WALKER_THERE;
+			return arrive_at(w, count, out, err) < 0 ? -1 : 0;
+		}
 		if (e->type == WIRE_REC_KEY) {
+			*out = WALKER_END;
 			rc = see_to(w, replay_run(w->cpu, e->count, e->pc), out,
 				    err);
 			return rc < 0 ? -1 : 0;
@@ -171,27 +193,38 @@ int walker_run_segment(struct walker *w, enum walker_stop *out,
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
 	}
+	*out = WALKER_THERE;
+	return 0;
 }
 
-int walker_run(struct walker *w, uint64_t count, int calls,
-	       enum walker_stop *out, struct hark_err *err)
+int walker_run_segment(struct walker *w, enum walker_stop *out,
+		       struct hark_err *err)
+{
+	return walker_run_part(w, UINT64_MAX, out, err);
+}
+
+int walker_is_at_first(const struct walker *w)
+{
+	return w->has_step && w->step == 0 && w->count == walker_count(w);
+}
+
+/* 1: stopped before the count. */
+static int run_to(struct walker *w, uint64_t count, int calls,
+		  enum walker_stop *out, struct hark_err *err)
 {
 	unsigned segment = w->segment;
 
-	*out = WALKER_THERE;
-	w->began = walker_count(w);
-	w->began_pc = walker_pc(w);
 	while (walker_count(w) < count) {
 		const struct record_event *e;
 		int rc;
 
 		if (has_other_fs(w)) {
 			*out = WALKER_FS;
-			return 0;
+			return 1;
 		}
 		rc = run_fills(w, count, out, err);
 		if (rc != 0)
-			return rc < 0 ? -1 : 0;
+			return rc;
 		if (is_given_up(w, err))
 			return -1;
 		rc = events_peek(&w->events, &e, err);
@@ -199,25 +232,36 @@ int walker_run(struct walker *w, uint64_t count, int calls,
 			return -1;
 		if (rc == 0) {
 			*out = WALKER_END;
-			return 0;
+			return 1;
 		}
-		if (e->count >= count) {
-			rc = see_to(w, replay_arrive(w->cpu, count), out, err);
-			if (rc == 0) {
-				w->step = 0;
-				w->has_step = 1;
-			}
-			return rc < 0 ? -1 : 0;
-		}
+		if (e->count >= count)
+			return arrive_at(w, count, out, err);
 		rc = run_over(w, e, calls, out, err);
 		if (rc != 0)
-			return rc < 0 ? -1 : 0;
+			return rc;
 		if (w->segment != segment)
-			return 0;
+			return 1;
 	}
 	if (walker_count(w) == count && w->count == count)
 		w->has_step |= w->step == 0;
 	return 0;
+}
+
+int walker_run(struct walker *w, uint64_t count, int calls,
+	       enum walker_stop *out, struct hark_err *err)
+{
+	int rc = 0;
+
+	*out = WALKER_THERE;
+	w->began = walker_count(w);
+	w->began_pc = walker_pc(w);
+	do {
+		rc = run_to(w, count < w->section_end ? count : w->section_end,
+			    calls, out, err);
+		if (rc == 0)
+			rc = walker_enter_section(w, err);
+	} while (rc == 0 && walker_count(w) < count);
+	return rc < 0 ? -1 : 0;
 }
 
 /* The last segment that begins before the count: a key frame may stand in the
@@ -237,16 +281,43 @@ static unsigned segment_before(const struct walker *w, uint64_t count)
 	return low;
 }
 
+/* The section to begin at; 0: the way from the key frame, or from `here` (a
+ * count of the segment), is as short. To begin at a section takes about as long
+ * as to replay one. */
+static unsigned section_before(const struct walker *w, unsigned segment,
+			       uint64_t count, uint64_t here)
+{
+	unsigned section;
+
+	if (w->index == NULL)
+		return 0;
+	section = index_section_at(w->index, segment, count);
+	return section > index_section_at(w->index, segment, here) + 1 ||
+		       (here == 0 && section > 0)
+		   ? section
+		   : 0;
+}
+
 /* To the last place before the count, or at it, that one can start from: where
- * it is, a frame, or the key frame. */
+ * it is, a frame, a section of the index, or the key frame. */
 static int set_out(struct walker *w, uint64_t count, struct hark_err *err)
 {
-	unsigned from = segment_before(w, count);
+	unsigned from = segment_before(w, count), section;
 	const struct frame *f =
 	    w->frames != NULL ? frames_before(w->frames, from, count) : NULL;
 	int can_go_on =
 	    w->is_somewhere && w->segment >= from && walker_count(w) < count;
+	uint64_t here = can_go_on ? walker_count(w) : 0;
+	int rc = 1;
 
+	if (f != NULL && f->count > here)
+		here = f->count;
+	section = section_before(w, from, count, here);
+	if (section > 0)
+		rc = walker_goto_section(w, from, section, err);
+	if (rc <= 0)
+		return rc;
+	can_go_on = can_go_on && w->is_somewhere;
 	if (f != NULL && (!can_go_on || walker_count(w) < f->count))
 		return walker_return(w, f, err);
 	return can_go_on ? 0 : walker_goto_segment(w, from, err);

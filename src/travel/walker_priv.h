@@ -13,6 +13,7 @@
 #include "record/segment.h"
 #include "travel/events.h"
 #include "travel/frames.h"
+#include "travel/index.h"
 
 struct walker {
 	struct recording *r;  /* borrowed */
@@ -35,10 +36,16 @@ struct walker {
 	void *pass_ctx;
 	walker_record *record;
 	void *record_ctx;
+	walker_memory *filled, *forgotten;
+	void *memory_ctx;
 	struct frames *frames; /* borrowed; NULL: it leaves none */
-	int is_apart;	       /* walker_mark_apart */
-	int has_windows;       /* somebody watches memory */
-	uint64_t windows_fs;   /* the base of fs when that began, or changed */
+	struct index *index;   /* borrowed; NULL: none with sections */
+	unsigned first_section;
+	/* Where it needs more of the index to go on; UINT64_MAX: nowhere. */
+	uint64_t section_end;
+	int is_apart;	     /* walker_mark_apart */
+	int has_windows;     /* somebody watches memory */
+	uint64_t windows_fs; /* the base of fs when that began, or changed */
 };
 
 /* -- walker.c -- */
@@ -54,5 +61,12 @@ int walker_apply(struct walker *w, const struct record_event *e,
 
 int walker_return(struct walker *w, const struct frame *to,
 		  struct hark_err *err);
+/* To the begin of a section that is not the first. 1: the index is damaged
+ * there; the walker is nowhere. */
+int walker_goto_section(struct walker *w, unsigned segment, unsigned section,
+			struct hark_err *err);
+/* At .section_end, or not there yet: what the next section touches is put into
+ * the shadow. */
+int walker_enter_section(struct walker *w, struct hark_err *err);
 
 #endif

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 43
+plan 51
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -99,7 +99,19 @@ int main(void)
 EOF
 gcc -O0 -o left left.c
 hark record -q --key-every 20000 -o left.hark -- ./left
-is "a read that is given up" "$(./travel stopped left.hark 1 5)" "given up"
+is "a read that is given up" "$(HARK_SECTION_COUNTS=none ./travel stopped left.hark 1 5)" "given up"
+
+# -- Sections: beginning in the middle of a segment --
+build_image sections rel "$ROOT/tests/end-to-end/travel_sections.c" || exit 1
+for guest in back_writes:2000 turns:3000 thread_atomics:300 back_shared:500 \
+	insn_random_steps:9000; do
+	hark record -q -o sections.hark --force -- "$GUESTS/${guest%:*}" \
+		>/dev/null 2>&1
+	try env HARK_SECTION_COUNTS="${guest#*:}" ./sections sections.hark
+	like "a section begins with what the replay before it left: $guest" \
+		"$status $out" \
+		'^0 [1-9][0-9]+ begins, [1-9][0-9]+ bytes touched, [1-9][0-9]+ known, 0 segments without$'
+done
 
 # -- An index of many segments --
 build_image index rel "$ROOT/tests/end-to-end/travel_index.c" || exit 1
@@ -116,8 +128,9 @@ file=many-back_writes.hark
 ./travel writes "$file" "$address" "$len" >seen
 ok "all writes are found with an index" diff told seen
 ok "it lies beside the recording" test -s "$file.index"
-ok "and is a quarter of it at most" \
-	test "$(stat -c %s "$file.index")" -le $(($(stat -c %s "$file") / 4))
+ok "and is not larger than docs/travel.md says" \
+	test "$(stat -c %s "$file.index")" -le \
+	$((8 * $(stat -c %s "$file") + (2 << 20) * $(hark info "$file" | awk '/^key frames/ { print $3 }')))
 last=$(./travel last "$file" "$address" "$len")
 ./travel writes many-turns.hark "$address" 8 >/dev/null
 for spoil in truncate zero other; do
@@ -130,7 +143,43 @@ for spoil in truncate zero other; do
 	./travel writes "$file" "$address" "$len" >seen
 	ok "an index that is not its own is not believed: $spoil" diff told seen
 done
+./travel writes "$file" "$address" "$len" >seen
+cp "$file.index" good.index
+size=$(stat -c %s good.index)
+wrong=0
+for ((i = 1; i <= 40; i++)); do
+	cp good.index "$file.index"
+	printf '\xa5\x5a' | dd of="$file.index" bs=1 conv=notrunc status=none \
+		seek=$((i < 20 ? i * 9 : size / 40 * i - i))
+	if ./travel writes "$file" "$address" "$len" >seen 2>said; then
+		cmp -s told seen || wrong=$((wrong + 1))
+	else
+		grep -q 'the index beside the recording is damaged' said ||
+			wrong=$((wrong + 1))
+	fi
+done
+is "a damaged index is passed over, or an error" "$wrong" 0
+cp good.index "$file.index"
 is "the last one is the last, with an index" \
 	"$(./travel last "$file" "$address" "$len")" "$last"
 hark rm "./$file"
 ok "hark rm takes it away" test ! -e "$file.index"
+
+# -- An index of one long segment --
+cat >long.c <<'EOF'
+static volatile int early = 7, late;
+
+int main(void)
+{
+	early = 42;
+	for (int i = 0; i < 40000000; i++)
+		late = i;
+	return 0;
+}
+EOF
+gcc -g -O0 -o long long.c
+hark record -q -o long.hark -- ./long
+try hark ask long.hark last-write early
+like "what was written long ago is found in a long segment" "$out" \
+	'early: 7 -> 42 .*long\.c:5'
+ok "which has an index then" test -s long.hark.index

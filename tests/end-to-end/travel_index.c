@@ -7,6 +7,7 @@
  * Of what was not touched it should know little. The words that it knows too
  * many of, per thousand, are printed; exit status 1: it knew too few. */
 #include "travel/index.h"
+#include "travel/timeline.h"
 #include "travel/touch.h"
 #include "travel/walker.h"
 
@@ -94,8 +95,25 @@ static void walk_thread(struct index *x, struct recording *r, unsigned first,
 	walker_free(w);
 }
 
+/* Segments of one process at a time. */
+static void build(struct index *x, struct hark_recording *rec)
+{
+	struct recording *r = rec->r;
+	unsigned n = recording_n_segments(r), first = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (i + 1 < n && recording_segment(r, i + 1)->process ==
+				     recording_segment(r, i)->process)
+			continue;
+		if (index_build(x, rec, first, i + 1, NULL, NULL, &err) < 0)
+			fail("build");
+		first = i + 1;
+	}
+}
+
 int main(int argc, char **argv)
 {
+	struct hark_recording rec = {.index_fd = -1, .built_fd = -1};
 	struct recording *r;
 	struct index *x;
 	unsigned n, first = 0;
@@ -105,9 +123,11 @@ int main(int argc, char **argv)
 	if (recording_open(argv[1], &r, &err) < 0)
 		fail(argv[1]);
 	n = recording_n_segments(r);
+	rec.r = r;
 	x = index_new(n);
-	if (x == NULL || index_build(x, r, 0, n, NULL, NULL, &err) < 0)
-		fail("build");
+	if (x == NULL)
+		fail("index");
+	build(x, &rec);
 	for (unsigned i = 0; i < n; i++) {
 		if (!index_has(x, i)) {
 			printf("segment %u has no index\n", i);
