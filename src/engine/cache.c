@@ -11,6 +11,7 @@ enum {
 	EXIT_SHIFT = 13,
 	TABLE_BITS_FIRST = 12,
 	TABLE_BITS_MAX = 18,
+	TABLE_BITS_SMALL = 16, /* also where the table does not grow */
 	SLOTS_FIRST = 1 << 12,
 	BLOCK_BYTES_MIN = 16, /* no block is shorter: each is aligned */
 };
@@ -412,17 +413,23 @@ void cache_publish(struct cache *c, struct block *b)
 
 	c->table_displaced += b->published;
 	b->published = 1;
-	if (c->by_pext && c->table_bits < TABLE_BITS_MAX &&
+	if (c->by_pext && c->table_bits < c->table_bits_max &&
 	    (c->table_used >= 1u << (c->table_bits - 2) ||
 	     c->table_displaced >= PATIENCE))
 		grow_table(c);
 	put(c, b);
 }
 
-/* Where 32 bits can address it, whatever code does so. */
-static uint64_t map_low(uint64_t len)
+enum { LOW = 0x10000000, LOW_END = 0x7f000000, LOW_STEP = 0x1000000 };
+
+/* Where 32 bits can address it, whatever code does so: at the end of a step, or
+ * below, n places on from `first`. */
+static uint64_t map_low(uint64_t len, uint64_t step, uint64_t first)
 {
-	for (uint64_t at = 0x7e000000; at >= 0x10000000; at -= 0x1000000) {
+	const uint64_t n = (LOW_END - LOW) / step;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t at = LOW_END - (1 + (first + i) % n) * step;
 		int64_t got =
 		    sys_map(at, len, SYS_PROT_READ | SYS_PROT_WRITE,
 			    SYS_MAP_FIXED_NOREPLACE | SYS_MAP_NORESERVE);
@@ -433,6 +440,27 @@ static uint64_t map_low(uint64_t len)
 			sys_unmap((uint64_t)got, len);
 	}
 	return 0;
+}
+
+static uint64_t table_len(uint32_t bits)
+{
+	return PAGE + (8ull << bits);
+}
+
+/* A program has one cache, a replay has one for each walker of each thread:
+ * after the first hundred the tables are small, between those that are not. */
+static uint64_t map_table(struct cache *c)
+{
+	enum { FINE_STEP = 0x90000, ENGINES_APART = 34 };
+	uint64_t at;
+
+	c->table_bits_max = TABLE_BITS_MAX;
+	at = map_low(table_len(TABLE_BITS_MAX), LOW_STEP, 0);
+	if (at != 0)
+		return at;
+	c->table_bits_max = TABLE_BITS_SMALL;
+	return map_low(table_len(TABLE_BITS_SMALL), FINE_STEP,
+		       (uint64_t)c >> ENGINES_APART);
 }
 
 struct cpuid {
@@ -464,13 +492,13 @@ static void choose_ways(struct cache *c)
 
 static int start_table(struct cache *c)
 {
-	uint64_t at = map_low(PAGE + (8ull << TABLE_BITS_MAX));
+	uint64_t at = map_table(c);
 
 	if (at == 0)
 		return -1;
-	memory_note(c->memory, at, PAGE + (8ull << TABLE_BITS_MAX));
+	memory_note(c->memory, at, table_len(c->table_bits_max));
 	choose_ways(c);
-	c->table_bits = c->by_pext ? TABLE_BITS_FIRST : 16;
+	c->table_bits = c->by_pext ? TABLE_BITS_FIRST : TABLE_BITS_SMALL;
 	c->table_mask = (uint64_t *)(at + PAGE - 64);
 	c->table = (uint64_t *)(at + PAGE);
 	*c->table_mask = (1ull << c->table_bits) - 1;

@@ -116,12 +116,11 @@ struct cache {
 	uint64_t *table;      /* owned: indirect branches; below 2 GiB */
 	uint64_t *table_mask; /* in front of it: read by emitted code */
 	uint64_t miss_entry;  /* what empty entries hold */
-	uint32_t table_bits, table_used, table_displaced;
+	uint32_t table_bits, table_bits_max, table_used, table_displaced;
 	uint32_t by_pext; /* how the table is indexed: see translate.c */
 	uint32_t by_loop; /* how indirect entries compare: likewise */
 	uint32_t n_regions;
-	uint32_t generation; /* counts the flushes */
-	uint32_t pad;
+	uint32_t generation;   /* counts the flushes */
 	uint64_t used;	       /* bytes of code */
 	struct memory *memory; /* borrowed */
 	struct region regions[CACHE_REGIONS];

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 51
+plan 54
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -183,3 +183,40 @@ try hark ask long.hark last-write early
 like "what was written long ago is found in a long segment" "$out" \
 	'early: 7 -> 42 .*long\.c:5'
 ok "which has an index then" test -s long.hark.index
+
+# -- More threads than there are large tables for indirect branches --
+cat >crowd.c <<'EOF'
+#include <pthread.h>
+#include <stdio.h>
+
+enum { THREADS = 150 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int sum;
+
+static void *add(void *number)
+{
+	pthread_mutex_lock(&lock);
+	sum += (int)(long)number;
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[THREADS];
+
+	for (long i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, add, (void *)i) != 0)
+			return 1;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return sum != THREADS * (THREADS - 1) / 2;
+}
+EOF
+gcc -g -O1 -pthread -o crowd crowd.c
+try hark record -q -o crowd.hark -- ./crowd
+is "150 threads end as they should" "$status:$err" "0:"
+try hark ask crowd.hark value sum
+is "what they left is known" "$out" "sum = 11175"
+try hark ask crowd.hark writes sum
+is "and so is what each of them did" "$(wc -l <<<"$out")" 150
