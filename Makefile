@@ -324,6 +324,7 @@ bench: setup
 	bench/run
 	bench/door
 	bench/travel
+	bench/growth
 bench-probe: setup
 	$(BUILD_ALL) all
 	bench/probe
