@@ -218,6 +218,73 @@ static void note_forgotten(void *ctx, uint32_t index, uint64_t len)
 	b->has_lost |= harvest_forget(b->harvest, index, len) < 0;
 }
 
+/* -- How large it may be -- */
+
+static struct lane *lane_of(struct timeline *t, unsigned segment)
+{
+	for (unsigned i = 0; i < t->n_lanes; i++)
+		if (t->lanes[i].first <= segment && segment < t->lanes[i].end)
+			return &t->lanes[i];
+	return NULL;
+}
+
+/* Sections are longer where the segment's part grows faster than the replay
+ * gets on, so that all of it finds room. */
+struct budget {
+	uint64_t bytes;	     /* of the segment's part, at its end */
+	uint64_t first, end; /* counts of the segment */
+};
+enum { FREE_BYTES = 1 << 20 }; /* that are not asked about */
+
+static uint64_t process_bytes(const struct builder *b)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < b->n; i++)
+		sum +=
+		    recording_segment(b->rec->r, b->first_segment + i)->bytes;
+	return sum;
+}
+
+/* In proportion to what the recording has of the segment. */
+static int find_budget(struct builder *b, unsigned segment, struct budget *out,
+		       struct hark_err *err)
+{
+	enum { TIMES = 4, MOST = 512 << 20 };
+	struct recording *r = b->rec->r;
+	struct lane *l = lane_of(b->timeline, segment);
+	const uint64_t bytes = recording_segment(r, segment)->bytes;
+	const uint64_t all = process_bytes(b);
+	const double times =
+	    (double)all * TIMES > MOST ? MOST / (double)all : TIMES;
+
+	out->bytes = FREE_BYTES + (uint64_t)((double)bytes * times);
+	out->first = recording_segment(r, segment)->count;
+	if (segment + 1 < l->end)
+		out->end = recording_segment(r, segment + 1)->count;
+	else if (travel_last_count(b->timeline, l, &out->end, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* Blocks take some quarter of what they are before they are compressed. */
+static uint64_t size_so_far(const struct builder *b)
+{
+	enum { COMPRESSION = 4 };
+
+	return b->blob.len + harvest_size(b->harvest) / COMPRESSION;
+}
+
+static bool is_ahead(const struct builder *b, const struct budget *budget)
+{
+	const uint64_t done = walker_count(b->walker) - budget->first;
+	const uint64_t all = budget->end - budget->first;
+	const double part = all > 0 ? (double)done / (double)all : 1;
+
+	return (double)size_so_far(b) >
+	       FREE_BYTES + part * (double)(budget->bytes - FREE_BYTES);
+}
+
 /* -- Sections -- */
 
 static int64_t cpu_ns(void)
@@ -229,7 +296,8 @@ static int64_t cpu_ns(void)
 }
 
 /* On for some time, to where a section may begin. 1: the segment ends. */
-static int run_section(struct builder *b, uint64_t *step, struct hark_err *err)
+static int run_section(struct builder *b, const struct budget *budget,
+		       uint64_t *step, struct hark_err *err)
 {
 	int64_t began = cpu_ns(), before = began, now;
 
@@ -255,6 +323,7 @@ static int run_section(struct builder *b, uint64_t *step, struct hark_err *err)
 			*step /= 2;
 		before = now;
 	} while (b->is_whole || now - began < SECTION_NS ||
+		 is_ahead(b, budget) ||
 		 b->n_sections + 1 >= INDEX_SECTIONS_MAX ||
 		 !walker_is_at_first(b->walker));
 	return 0;
@@ -272,14 +341,6 @@ static int note_state(struct builder *b, struct hark_err *err)
 	return 0;
 }
 
-/* An index is bounded by its recording: what is larger keeps no values. */
-static uint64_t blob_most(const struct builder *b, unsigned segment)
-{
-	enum { TIMES = 8, FREE = 2 << 20 };
-
-	return FREE + TIMES * recording_segment(b->rec->r, segment)->bytes;
-}
-
 static int join_sections(struct builder *b, struct hark_err *err)
 {
 	b->is_whole = true;
@@ -287,35 +348,38 @@ static int join_sections(struct builder *b, struct hark_err *err)
 	return harvest_join_sections(b->harvest) < 0 ? out_of_memory(err) : 0;
 }
 
-static bool is_too_much(const struct builder *b, uint64_t most)
+/* One section may be more than was expected. */
+static bool is_too_much(const struct builder *b, const struct budget *budget)
 {
-	return b->blob.len > most || harvest_size(b->harvest) > RAW_MOST ||
+	return b->blob.len > 2 * budget->bytes ||
+	       harvest_size(b->harvest) > RAW_MOST ||
 	       !harvest_has_values(b->harvest);
 }
 
 static int run_sections(struct builder *b, unsigned segment,
 			struct hark_err *err)
 {
-	const uint64_t most = blob_most(b, segment);
 	uint64_t step = STEP_LEAST;
+	struct budget budget;
 	int rc;
 
 	b->is_whole = b->has_no_sections;
 	b->states.len = b->blob.len = 0;
 	b->n_sections = 0;
 	harvest_begin(b->harvest);
-	if (b->is_whole && join_sections(b, err) < 0)
+	if (find_budget(b, segment, &budget, err) < 0 ||
+	    (b->is_whole && join_sections(b, err) < 0))
 		return -1;
 	do {
 		b->counts[b->n_sections] = walker_count(b->walker);
 		if (b->n_sections > 0 && note_state(b, err) < 0)
 			return -1;
-		rc = run_section(b, &step, err);
+		rc = run_section(b, &budget, &step, err);
 		if (rc < 0 ||
 		    harvest_section(b->harvest, b->n_sections, err) < 0)
 			return -1;
 		b->n_sections++;
-		if (!b->is_whole && is_too_much(b, most) &&
+		if (!b->is_whole && is_too_much(b, &budget) &&
 		    join_sections(b, err) < 0)
 			return -1;
 	} while (rc == 0);
@@ -447,14 +511,6 @@ static void thread_of(const struct builder *b, unsigned segment,
 	while (!recording_segment(r, *end)->is_last)
 		(*end)++;
 	(*end)++;
-}
-
-static struct lane *lane_of(struct timeline *t, unsigned segment)
-{
-	for (unsigned i = 0; i < t->n_lanes; i++)
-		if (t->lanes[i].first <= segment && segment < t->lanes[i].end)
-			return &t->lanes[i];
-	return NULL;
 }
 
 static int need_walker(struct builder *b, unsigned segment,
