@@ -220,9 +220,10 @@ uint64_t hark_next_known(struct hark_timeline *t, uint64_t address,
  * call. */
 struct hark_mapping {
 	uint64_t start, end, offset;
-	uint32_t prot;	  /* PROT_* */
-	int module;	  /* its place among modules; -1: none */
-	const char *path; /* "": no file */
+	uint32_t prot;	    /* PROT_*; 0: it cannot be accessed */
+	uint32_t prot_ever; /* all that was allowed since it was mapped */
+	int module;	    /* its place among modules; -1: none */
+	const char *path;   /* "": no file */
 };
 int hark_mappings(struct hark_timeline *t, const struct hark_mapping **out,
 		  unsigned *n, struct hark_error *err);

@@ -6,12 +6,12 @@
  *
  * K1  Segments ascend, do not overlap, and consist of whole pages, of each of
  *     which at least one byte is known.
- * K2  What no thread ever touched is passed over without being read. What was
- *     mapped not to be touched (PROT_NONE) and was, as stacks of threads are,
- *     was made accessible later, which recordings do not say: it counts as
- *     readable and writable.
- * K3  In a mapping longer than 4 GiB places cannot be told apart by what the
- *     recording keeps for quick use. It is left out, and counted. */
+ * K2  What no thread ever touched is passed over without being read. Recordings
+ *     up to version 2 do not say what mprotect did: what was mapped without
+ *     access and was touched, as stacks of threads are, counts as readable and
+ *     writable there.
+ * K3  In accessible memory longer than 4 GiB places cannot be told apart by
+ *     what the recording keeps for quick use. It is left out, and counted. */
 #include "ask/core_priv.h"
 
 #include <stdlib.h>
@@ -89,10 +89,12 @@ static int look(struct finder *f, uint64_t start, size_t len, uint32_t flags,
 }
 
 /* K2 */
-static uint32_t flags_of(uint32_t prot)
+static uint32_t flags_of(const struct hark_mapping *m)
 {
-	if (prot == PROT_NONE)
-		prot = PROT_READ | PROT_WRITE;
+	uint32_t prot = m->prot != PROT_NONE
+			    ? m->prot
+			    : m->prot_ever & (PROT_READ | PROT_WRITE);
+
 	return ((prot & PROT_READ) != 0 ? PF_R : 0u) |
 	       ((prot & PROT_WRITE) != 0 ? PF_W : 0u) |
 	       ((prot & PROT_EXEC) != 0 ? PF_X : 0u);
@@ -107,7 +109,7 @@ static int look_mapping(struct finder *f, const struct hark_mapping *m)
 	if (at >= end)
 		return 0;
 	if (end - at > LONGEST) {
-		if (m->prot != PROT_NONE)
+		if (m->prot_ever != PROT_NONE)
 			f->out->left_out += end - at; /* K3 */
 		return 0;
 	}
@@ -120,7 +122,7 @@ static int look_mapping(struct finder *f, const struct hark_mapping *m)
 		at = next & ~(uint64_t)(CORE_PAGE - 1);
 		len = end - at < CHUNK ? end - at : CHUNK;
 		len = (len + CORE_PAGE - 1) & ~(uint64_t)(CORE_PAGE - 1);
-		if (look(f, at, (size_t)len, flags_of(m->prot), &pages) < 0)
+		if (look(f, at, (size_t)len, flags_of(m), &pages) < 0)
 			return -1;
 		at += len;
 	}

@@ -141,7 +141,7 @@ static void place(struct space *s, const struct hark_mapping *map)
 	uint64_t bias, low, high;
 
 	if (map->module < 0 || (unsigned)map->module >= s->n_loaded ||
-	    (map->prot & PROT_EXEC) == 0 || s->n == PLACED_MAX)
+	    (map->prot_ever & PROT_EXEC) == 0 || s->n == PLACED_MAX)
 		return;
 	f = load(s, (unsigned)map->module);
 	if (f == NULL || !image_file_bias(f, map->start, map->offset, &bias) ||

@@ -221,7 +221,7 @@ int gdb_read_fixed(struct gdb *g, uint64_t address, size_t len, uint8_t *out)
 	m = gdb_mapping_at(g, address);
 	if (m == NULL)
 		return read_later(g, address, len, out);
-	if (m->module < 0 || m->prot & 2 || len > m->end - address)
+	if (m->module < 0 || m->prot_ever & 2 || len > m->end - address)
 		return 0;
 	b = gdb_module_bytes(g, (unsigned)m->module);
 	offset = address - m->start + m->offset;

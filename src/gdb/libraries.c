@@ -32,7 +32,7 @@ static bool is_library(struct gdb *g, const struct hark_mapping *m,
 	    e->dynamic == 0 || e->code == 0)
 		return false;
 	code = gdb_mapping_at(g, e->code);
-	return code != NULL && code->prot & 4 &&
+	return code != NULL && code->prot_ever & 4 &&
 	       strcmp(code->path, m->path) == 0;
 }
 

@@ -41,6 +41,8 @@ static unsigned least_of(unsigned type, int of_thread)
 		return of_thread ? 0 : sizeof(struct wire_rec_map);
 	case WIRE_REC_NAME:
 		return of_thread ? 0 : sizeof(struct wire_rec_name);
+	case WIRE_REC_PROT:
+		return of_thread ? 0 : sizeof(struct wire_rec_prot);
 	case WIRE_REC_CODE:
 	case WIRE_REC_UNMAP:
 		return of_thread ? 0 : 9;

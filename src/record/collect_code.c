@@ -12,7 +12,13 @@
 #include "inside/mem.h"
 #include "inside/sys.h"
 
-enum { PAGE = 4096, PIECE = 64, SLOTS_FIRST = 1024, ERR_NOMEM = 12 };
+enum {
+	PAGE = 4096,
+	PIECE = 64,
+	SLOTS_FIRST = 1024,
+	ERR_NOMEM = 12,
+	ERR_ACCES = 13
+};
 
 struct code_page {
 	uint64_t number;
@@ -263,6 +269,33 @@ static void map_memory(struct vcpu *v, uint64_t start, uint64_t end,
 	engine_unlock(&e->lock);
 }
 
+/* mprotect, which may have changed a part of the range before it failed. */
+static void protect(struct vcpu *v, uint64_t start, uint64_t len, uint64_t prot,
+		    int64_t answer)
+{
+	enum { ACCESS = SYS_PROT_READ | SYS_PROT_WRITE | SYS_PROT_EXEC };
+	struct engine *e = v->engine;
+	struct tapes *p = e->tapes;
+	const struct wire_rec_prot range = {.start = start,
+					    .end = start + len,
+					    .count = vcpu_count(v),
+					    .thread = v->tape->thread,
+					    .pc = (uint32_t)v->pc,
+					    .prot = prot & ACCESS};
+	uint8_t *at;
+
+	if (answer != 0 && answer != -ERR_NOMEM && answer != -ERR_ACCES)
+		return;
+	if (start + len < start)
+		return;
+	engine_lock(&e->lock);
+	at = put_begin(e, &p->pen, WIRE_REC_PROT,
+		       answer != 0 ? WIRE_PROT_PART : 0, sizeof range);
+	if (at)
+		put_end(&p->pen, put_bytes(at, &range, sizeof range));
+	engine_unlock(&e->lock);
+}
+
 /* The end of the heap is here now. */
 static void move_break(struct vcpu *v, uint64_t to)
 {
@@ -306,11 +339,13 @@ void code_call(struct vcpu *v, int64_t nr, int64_t answer)
 {
 	enum {
 		NR_MMAP = 9,
+		NR_MPROTECT = 10,
 		NR_MREMAP = 25,
 		NR_MADVISE = 28,
 		NR_SHMAT = 30,
 		NR_SHMDT = 67,
-		NR_REMAP_FILE_PAGES = 216
+		NR_REMAP_FILE_PAGES = 216,
+		NR_PKEY_MPROTECT = 329
 	};
 	const uint64_t *g = v->gpr;
 	uint64_t start = (uint64_t)answer, len = g[6] + PAGE - 1;
@@ -318,6 +353,8 @@ void code_call(struct vcpu *v, int64_t nr, int64_t answer)
 	len &= ~(uint64_t)(PAGE - 1);
 	if (nr == NR_MADVISE)
 		lose(v, g[7], len, (uint32_t)g[2], answer);
+	if (nr == NR_MPROTECT || nr == NR_PKEY_MPROTECT)
+		protect(v, g[7], len, g[2], answer);
 	if (sys_failed(answer))
 		return;
 	if (nr == NR_SHMAT)

@@ -357,6 +357,14 @@ static const char *read_unmap(struct record_stream *s, struct cursor *c,
 					     : NULL;
 }
 
+static const char *read_prot(struct record_stream *s, struct cursor *c,
+			     struct record_event *e)
+{
+	(void)s;
+	take_into(c, &e->prot, sizeof e->prot);
+	return e->prot.start > e->prot.end ? "it ends before it begins" : NULL;
+}
+
 static const char *read_name(struct record_stream *s, struct cursor *c,
 			     struct record_event *e)
 {
@@ -390,6 +398,7 @@ static const struct row {
     [WIRE_REC_MAP] = {"MAP", read_map, RECORD_OF_PROCESS, 0},
     [WIRE_REC_UNMAP] = {"UNMAP", read_unmap, RECORD_OF_PROCESS, 0},
     [WIRE_REC_NAME] = {"NAME", read_name, RECORD_OF_PROCESS, 0},
+    [WIRE_REC_PROT] = {"PROT", read_prot, RECORD_OF_PROCESS, 0},
 };
 
 const char *record_type_name(unsigned type)

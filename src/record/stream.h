@@ -76,6 +76,7 @@ struct record_event {
 		struct wire_rec_map map;
 		struct wire_rec_unmap unmap;
 		struct wire_rec_name name;
+		struct wire_rec_prot prot;
 	};
 };
 

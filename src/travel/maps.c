@@ -1,18 +1,29 @@
-/* travel/maps.c - what was mapped where, and when. */
+/* travel/maps.c - what was mapped where, and when.
+ *
+ * Runtimes reserve gigabytes of address space without access (PROT_NONE) and
+ * make parts of it accessible later. So mprotect splits mappings here as it
+ * does in the kernel, and each part knows whether it ever could be accessed:
+ * what could not was never touched. */
 #include "travel/maps.h"
 
 #include "record/lineage.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum kind {
 	MAPPED,
 	UNMAPPED,
 	EMPTIED, /* what it held is gone */
 	MOVED,	 /* by mremap */
+	PROTECTED,
 };
+
+/* Recordings before this version have no PROT records. */
+enum { VERSION_OF_PROT = 3 };
 
 struct event {
 	struct map map; /* its path is owned */
@@ -21,6 +32,7 @@ struct event {
 	uint32_t thread;	 /* 0: from the beginning */
 	uint32_t pc;
 	uint64_t count;
+	bool is_partial; /* PROTECTED: perhaps not all of it, or nothing */
 };
 
 struct maps {
@@ -28,7 +40,7 @@ struct maps {
 	unsigned n, room;
 	struct map *now; /* owned */
 	unsigned n_now, room_now;
-	struct recording *r; /* borrowed */
+	uint32_t prot_before; /* what memory may have been, if not recorded */
 };
 
 static int out_of_memory(struct hark_err *err)
@@ -93,6 +105,23 @@ static int see_unmap(struct maps *m, const struct record_event *e,
 	return add(m, &now, err);
 }
 
+static int see_prot(struct maps *m, const struct record_event *e,
+		    struct hark_err *err)
+{
+	const struct event now = {
+	    .kind = PROTECTED,
+	    .map = {.start = page_up(e->prot.start),
+		    .end = page_up(e->prot.end),
+		    .prot = e->prot.prot},
+	    .thread = e->prot.thread,
+	    .pc = e->prot.pc,
+	    .count = e->prot.count,
+	    .is_partial = (e->info & WIRE_PROT_PART) != 0,
+	};
+
+	return add(m, &now, err);
+}
+
 /* mremap is told as two: what it unmapped, and memory without flags. */
 static void see_move(struct maps *m, struct event *now)
 {
@@ -114,9 +143,8 @@ static void see_move(struct maps *m, struct event *now)
 	}
 }
 
-static int see(void *ctx, const struct record_event *e, struct hark_err *err)
+int maps_add(struct maps *m, const struct record_event *e, struct hark_err *err)
 {
-	struct maps *m = ctx;
 	struct event now = {0};
 	char *path;
 
@@ -124,6 +152,8 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 		begin_anew(m);
 	if (e->type == WIRE_REC_UNMAP)
 		return see_unmap(m, e, err);
+	if (e->type == WIRE_REC_PROT)
+		return see_prot(m, e, err);
 	if (e->type != WIRE_REC_MAP)
 		return 0;
 	path = strndup((const char *)e->bytes, e->len);
@@ -132,15 +162,17 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 	now.thread = e->map.thread;
 	now.pc = e->map.pc;
 	now.count = e->map.count;
-	now.map = (struct map){page_up(e->map.start),
-			       page_up(e->map.end),
-			       e->map.offset,
-			       e->map.prot,
-			       e->map.flags,
-			       e->map.dev,
-			       e->map.ino,
-			       path,
-			       0};
+	now.map = (struct map){
+	    .start = page_up(e->map.start),
+	    .end = page_up(e->map.end),
+	    .offset = e->map.offset,
+	    .prot = e->map.prot,
+	    .prot_ever = e->map.prot | m->prot_before,
+	    .flags = e->map.flags,
+	    .dev = e->map.dev,
+	    .ino = e->map.ino,
+	    .path = path,
+	};
 	see_move(m, &now);
 	if (add(m, &now, err) < 0) {
 		free(path);
@@ -150,14 +182,27 @@ static int see(void *ctx, const struct record_event *e, struct hark_err *err)
 	return 0; /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 
-int maps_load(struct recording *r, uint32_t process, struct maps **out,
-	      struct hark_err *err)
+struct maps *maps_new(unsigned version)
 {
 	struct maps *m = calloc(1, sizeof *m);
 
+	if (m != NULL && version < VERSION_OF_PROT)
+		m->prot_before = PROT_READ | PROT_WRITE | PROT_EXEC;
+	return m;
+}
+
+static int see(void *ctx, const struct record_event *e, struct hark_err *err)
+{
+	return maps_add(ctx, e, err);
+}
+
+int maps_load(struct recording *r, uint32_t process, struct maps **out,
+	      struct hark_err *err)
+{
+	struct maps *m = maps_new(recording_version(r));
+
 	if (m == NULL)
 		return out_of_memory(err);
-	m->r = r;
 	if (lineage_walk(r, process, see, m, err) < 0) {
 		maps_free(m);
 		return -1;
@@ -282,6 +327,29 @@ static int empty(struct maps *m, uint64_t start, uint64_t end,
 	return 0;
 }
 
+/* Those parts of mappings may be accessed otherwise. */
+static int protect(struct maps *m, const struct event *e, struct hark_err *err)
+{
+	for (unsigned i = 0; i < m->n_now; i++) {
+		struct map part = m->now[i];
+
+		if (part.end <= e->map.start || part.start >= e->map.end)
+			continue;
+		if (part.start < e->map.start) {
+			part.offset += e->map.start - part.start;
+			part.start = e->map.start;
+		}
+		if (part.end > e->map.end)
+			part.end = e->map.end;
+		part.prot_ever |= e->map.prot;
+		if (!e->is_partial)
+			part.prot = e->map.prot;
+		if (put(m, &part, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* What has grown where it was goes on there; else all of it is elsewhere. */
 static int move(struct maps *m, const struct event *e, struct hark_err *err)
 {
@@ -313,6 +381,8 @@ static int happen(struct maps *m, const struct event *e, struct hark_err *err)
 		return e->thread == 0 ? 0 : empty(m, map.start, map.end, err);
 	case MOVED:
 		return move(m, e, err);
+	case PROTECTED:
+		return protect(m, e, err);
 	default:
 		map.is_first = e->thread == 0;
 		return put(m, &map, err);
@@ -356,7 +426,8 @@ int maps_has_alias(const struct maps *m, uint64_t address, uint64_t len)
 		uint32_t ahead = (uint32_t)(address - start);
 		uint32_t before = (uint32_t)(start - address);
 
-		if (e->kind != MAPPED && e->kind != MOVED)
+		if (e->kind == UNMAPPED || e->kind == EMPTIED ||
+		    (e->map.prot | e->map.prot_ever) == 0)
 			continue;
 		if (len >= ring || size >= ring - len ||
 		    (ahead < size && start + ahead != address) ||
@@ -366,25 +437,77 @@ int maps_has_alias(const struct maps *m, uint64_t address, uint64_t len)
 	return 0;
 }
 
-int maps_changes(const struct maps *m, maps_each_change *each, void *ctx,
+/* Is all of the range mapped now in a way that it could never be accessed? (If
+ * it is not all mapped, it may be the main stack, which grows by itself.) */
+static bool is_never_accessible(const struct maps *m, uint64_t start,
+				uint64_t end)
+{
+	for (unsigned i = 0; i < m->n_now && start < end; i++) {
+		const struct map *now = &m->now[i];
+
+		if (now->end <= start)
+			continue;
+		if (now->start > start || now->prot_ever != 0)
+			return false;
+		start = now->end;
+	}
+	return start >= end;
+}
+
+static bool has_accessible(const struct maps *m, uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < m->n_now; i++)
+		if (m->now[i].start < end && m->now[i].end > start &&
+		    m->now[i].prot_ever != 0)
+			return true;
+	return false;
+}
+
+/* Did the kernel look for free address space? */
+static bool is_placed_by_kernel(const struct event *e)
+{
+	return e->kind == MAPPED && ((e->map.flags & MAP_FIXED) == 0 ||
+				     (e->map.flags & MAP_FIXED_NOREPLACE) != 0);
+}
+
+/* Was there nothing in the range that could have been touched? m->now: before
+ * the event. (Records of two threads that map and unmap the same range at the
+ * same time may stand in either order: then one more change is told.) */
+static bool held_nothing(const struct maps *m, const struct event *e)
+{
+	const uint64_t start = e->map.start, end = e->map.end;
+
+	if (e->kind == MOVED)
+		return false;
+	return is_never_accessible(m, start, end) ||
+	       (is_placed_by_kernel(e) && !has_accessible(m, start, end));
+}
+
+static int tell_changes(const struct maps *m, const struct event *e,
+			maps_each_change *each, void *ctx, struct hark_err *err)
+{
+	uint64_t start = e->map.start, end = e->map.end;
+	int rc = 0;
+
+	if (e->thread == 0 || e->kind == PROTECTED || held_nothing(m, e))
+		return 0;
+	if (e->kind == MOVED && e->from == start) {
+		/* What is in both stays. */
+		start = end < e->from_end ? end : e->from_end;
+		end = end < e->from_end ? e->from_end : end;
+	} else if (e->kind == MOVED) {
+		rc = tell(e, e->from, e->from_end, each, ctx, err);
+	}
+	return rc < 0 ? -1 : tell(e, start, end, each, ctx, err);
+}
+
+int maps_changes(struct maps *m, maps_each_change *each, void *ctx,
 		 struct hark_err *err)
 {
-	for (unsigned i = 0; i < m->n; i++) {
-		const struct event *e = &m->events[i];
-		uint64_t start = e->map.start, end = e->map.end;
-		int rc = 0;
-
-		if (e->thread == 0)
-			continue;
-		if (e->kind == MOVED && e->from == start) {
-			/* What is in both stays. */
-			start = end < e->from_end ? end : e->from_end;
-			end = end < e->from_end ? e->from_end : end;
-		} else if (e->kind == MOVED) {
-			rc = tell(e, e->from, e->from_end, each, ctx, err);
-		}
-		if (rc < 0 || tell(e, start, end, each, ctx, err) < 0)
+	m->n_now = 0;
+	for (unsigned i = 0; i < m->n; i++)
+		if (tell_changes(m, &m->events[i], each, ctx, err) < 0 ||
+		    happen(m, &m->events[i], err) < 0)
 			return -1;
-	}
 	return 0;
 }

@@ -19,6 +19,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -89,9 +90,13 @@ int travel_find_mappings(struct timeline *t, struct hark_err *err)
 	t->n_mappings = n;
 	for (unsigned i = 0; i < n; i++)
 		more[i] =
-		    (struct hark_mapping){maps[i].start,	  maps[i].end,
-					  maps[i].offset,	  maps[i].prot,
-					  module_of(t, &maps[i]), maps[i].path};
+		    (struct hark_mapping){.start = maps[i].start,
+					  .end = maps[i].end,
+					  .offset = maps[i].offset,
+					  .prot = maps[i].prot,
+					  .prot_ever = maps[i].prot_ever,
+					  .module = module_of(t, &maps[i]),
+					  .path = maps[i].path};
 	return 0;
 }
 
@@ -146,6 +151,19 @@ static int is_near_fs(uint64_t address)
 	return (uint32_t)address + WALKER_FS_INDEX < 2u * WALKER_FS_INDEX;
 }
 
+/* What could never be accessed was never touched. */
+static bool may_be_touched(const struct hark_mapping *m)
+{
+	return m->prot_ever != 0;
+}
+
+/* What could not be written holds what its file does. (What the loader has
+ * relocated could be, until then.) */
+static bool may_be_written(const struct hark_mapping *m)
+{
+	return m->prot_ever & PROT_WRITE;
+}
+
 /* Is there another place in the mapping, 4 GiB away? */
 static int has_twin(const struct hark_mapping *m, uint64_t address)
 {
@@ -165,7 +183,8 @@ static int is_unambiguous(const struct timeline *t, uint64_t address)
 		uint32_t from = (uint32_t)m->start;
 		uint64_t len = m->end - m->start;
 
-		if ((uint32_t)((uint32_t)address - from) < len)
+		if (may_be_touched(m) &&
+		    (uint32_t)((uint32_t)address - from) < len)
 			others += m->start > address || m->end <= address ||
 				  has_twin(m, address);
 	}
@@ -373,7 +392,7 @@ static int file_byte(struct timeline *t, uint64_t address, uint8_t *out,
 	f = travel_file(t->rec, (unsigned)m->module, err);
 	offset = address - m->start + m->offset;
 	if (f == NULL || offset >= f->len ||
-	    (m->prot & PROT_WRITE && !is_data(f, offset)))
+	    (may_be_written(m) && !is_data(f, offset)))
 		return 0;
 	*out = f->bytes[offset];
 	return 1;
@@ -431,7 +450,7 @@ static int is_missed(struct timeline *t, uint64_t address)
 	if (e == NULL || travel_fresh_has(e, address))
 		return 0;
 	m = mapping_at(t, address);
-	return m == NULL || m->module < 0 || m->prot & PROT_WRITE;
+	return m == NULL || m->module < 0 || may_be_written(m);
 }
 
 /* Those that were MISSED. */
@@ -492,7 +511,7 @@ static void read_files(struct timeline *t, uint64_t address, size_t len,
 	for (size_t i = 0; i < len; i++) {
 		const struct hark_mapping *m = mapping_at(t, address + i);
 
-		if (m != NULL && m->module >= 0 && !(m->prot & PROT_WRITE))
+		if (m != NULL && m->module >= 0 && !may_be_written(m))
 			known[i] = file_byte(t, address + i, &out[i], err) == 1;
 	}
 }

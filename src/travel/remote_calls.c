@@ -364,8 +364,14 @@ static size_t take_mapping(const struct hark_timeline *t,
 	path[m.path_len] = '\0';
 	/* An offset for now: paths may move. */
 	list->maps[list->n++] = (struct hark_mapping){
-	    m.start, m.end,    m.offset,
-	    m.prot,  m.module, (const char *)(uintptr_t)list->used};
+	    .start = m.start,
+	    .end = m.end,
+	    .offset = m.offset,
+	    .prot = m.prot,
+	    .prot_ever = m.prot_ever,
+	    .module = m.module,
+	    .path = (const char *)(uintptr_t)list->used,
+	};
 	list->used += m.path_len + 1;
 	return sizeof m + m.path_len;
 }

@@ -386,6 +386,7 @@ static void do_mappings(struct channel_head *h, struct hark_error *err)
 					  .end = maps[i].end,
 					  .offset = maps[i].offset,
 					  .prot = maps[i].prot,
+					  .prot_ever = maps[i].prot_ever,
 					  .module = maps[i].module,
 					  .path_len = (uint32_t)len};
 

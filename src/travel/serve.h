@@ -46,9 +46,9 @@ static inline size_t serve_visit_size(const struct serve_visit *v)
 /* A mapping, as a message has it: this, and the path without its end. */
 struct serve_mapping {
 	uint64_t start, end, offset;
-	uint32_t prot;
+	uint32_t prot, prot_ever;
 	int32_t module;
-	uint32_t path_len, pad;
+	uint32_t path_len;
 };
 
 /* One possible value of some bytes, as a message has it. */

@@ -60,7 +60,8 @@
 enum {
 	WIRE_RECORD_VERSION = 3, /* of all that is said here */
 	/* Version 1 had no LOCKED, and no time in BYTES. Up to version 2 a pop
-	 * to memory ended a superblock and had a STATE. */
+	 * to memory ended a superblock and had a STATE, and mprotect was not
+	 * recorded. */
 	WIRE_RECORD_OLDEST = 1,
 	WIRE_SHADOW_SKEW = 0x5840, /* docs/decisions.md has the reason */
 	WIRE_GRANULE = 32,
@@ -100,6 +101,7 @@ enum wire_record_type {
 	WIRE_REC_MAP,	       /* struct wire_rec_map, path */
 	WIRE_REC_UNMAP,	       /* struct wire_rec_unmap */
 	WIRE_REC_NAME,	       /* struct wire_rec_name */
+	WIRE_REC_PROT,	       /* struct wire_rec_prot */
 	WIRE_REC_MAX
 };
 
@@ -253,6 +255,20 @@ struct wire_rec_unmap {
 	uint32_t thread, pc;
 };
 _Static_assert(sizeof(struct wire_rec_unmap) == 32, "file layout");
+
+enum {			   /* info of PROT */
+       WIRE_PROT_PART = 1, /* the call failed: all of the range, a part of it
+			    * or nothing was changed */
+};
+/* Memory that is mapped may be read, written and executed otherwise from then
+ * on (mprotect). */
+struct wire_rec_prot {
+	uint64_t start, end;
+	uint64_t count; /* as in MAP */
+	uint32_t thread, pc;
+	uint32_t prot, pad;
+};
+_Static_assert(sizeof(struct wire_rec_prot) == 40, "file layout");
 
 /* What a thread is called from then on. */
 struct wire_rec_name {

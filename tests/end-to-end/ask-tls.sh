@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# same addresses
 # Thread-local variables, of the program and of libraries, touched by way of fs
 # and by their addresses: at every moment hark ask, gdb and a core file say what
 # the program knew itself.
@@ -169,6 +170,7 @@ hark core --at "$at" -o t.core t.hark
 gdb -nx -batch ./main t.core -ex 'p own' -ex 'p in_lib' -ex 'p in_plug' \
 	-ex bt >shown 2>&1
 is "the same in a core file of that moment" "$(gdb_says <shown)" "$want"
+[ "$(gdb_says <shown)" = "$want" ] || note "$(cat shown)"
 like "with the thread's stack" "$(cat shown)" '#1 .* in go \('
 
 # -- Other ways to find a block --

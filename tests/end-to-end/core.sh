@@ -5,7 +5,7 @@
 # program said, and against what hark says itself.
 . "$(dirname "$0")/lib.sh"
 
-plan 36
+plan 41
 
 cat >prog.c <<'EOF'
 #include <stdio.h>
@@ -147,3 +147,20 @@ gcc -g -O1 -o alias "$ROOT/tests/end-to-end/core_alias.c"
 timeout 30 "$HARK" core alias.hark -o alias.core 2>err
 is "a core of memory at two addresses" "$?:$(head -c 4 alias.core | tail -c 3)" \
 	0:ELF
+
+# -- Reserved address space was never touched, so it hides nothing --
+
+gcc -g -O1 -w -o reserved "$ROOT/tests/end-to-end/core_reserved.c"
+try hark record -q -o reserved.hark -- ./reserved
+read -r enough sealed <<<"$out"
+is "the program has twins of its memory" "$enough" 1
+try hark core reserved.hark -o reserved.core
+unlike "nothing was left out" "$err" 'left out'
+g=$(debug reserved reserved.core 'print global' 'print committed' \
+	'print read_only' bt)
+is "what was made accessible is in the core, and all that has a twin" \
+	"$(sed -n 's/^\$[0-9]* = //p' <<<"$g" | sed 's/0x[0-9a-f]* //' | xargs)" \
+	"4712 committed sealed"
+like "the stack is unwound" "$g" '#[0-9]+ +0x[0-9a-f]+ in main \(\)'
+is "it is as accessible as it was" "$(readelf -lW reserved.core |
+	awk -v at="0x$(printf '%016x' "0x${sealed:-0}")" '$3 == at { print $7 }')" R

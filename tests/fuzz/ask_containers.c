@@ -67,7 +67,7 @@ static int fake_mappings(void *ctx, const struct hark_mapping **out,
 	    {.start = BASE + CODE,
 	     .end = BASE + 2 * CODE,
 	     .offset = CODE,
-	     .prot = PROT_EXEC,
+	     .prot_ever = PROT_EXEC,
 	     .path = ""},
 	};
 

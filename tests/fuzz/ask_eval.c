@@ -72,7 +72,7 @@ static int fake_mappings(void *ctx, const struct hark_mapping **out,
 	    {.start = LOW + 0x1000,
 	     .end = LOW + 0x2000,
 	     .offset = 0x1000,
-	     .prot = PROT_EXEC,
+	     .prot_ever = PROT_EXEC,
 	     .path = ""},
 	};
 

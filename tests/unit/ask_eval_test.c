@@ -232,7 +232,7 @@ static void read_maps(void)
 		sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &m->start,
 		       &m->end, prot, &m->offset, path);
 		m->module = strcmp(path, exe) == 0 ? 0 : -1;
-		m->prot = strchr(prot, 'x') != NULL ? PROT_EXEC : 0;
+		m->prot_ever = strchr(prot, 'x') != NULL ? PROT_EXEC : 0;
 		m->path = "";
 	}
 	fclose(f);

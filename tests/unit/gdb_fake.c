@@ -151,6 +151,7 @@ void fake_know(struct hark_recording *r, uint64_t address, const void *bytes,
 		    .start = address,
 		    .end = (address + len + 4095) & ~4095ULL,
 		    .prot = PROT_READ | PROT_EXEC,
+		    .prot_ever = PROT_READ | PROT_EXEC,
 		    .module = is_module ? (int)r->n_modules : -1,
 		    .path = path};
 	if (is_module)

@@ -76,6 +76,9 @@ static void put_of_process(struct record_encoder *to,
 	case WIRE_REC_NAME:
 		put(to, &e->name, sizeof e->name);
 		break;
+	case WIRE_REC_PROT:
+		put(to, &e->prot, sizeof e->prot);
+		break;
 	default:
 		abort();
 	}

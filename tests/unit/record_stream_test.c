@@ -107,6 +107,11 @@ static void random_process_event(struct record_event *e, uint64_t *serial)
 		random_bytes(&e->name, sizeof e->name);
 		e->name.name[sizeof e->name.name - 1] = '\0';
 		break;
+	case WIRE_REC_PROT:
+		random_bytes(&e->prot, sizeof e->prot);
+		e->prot.start >>= 8;
+		e->prot.end |= 1ull << 63;
+		break;
 	default:
 		e->unmap.start = random64() >> 1;
 		e->unmap.end = e->unmap.start + random64() % 4096;
@@ -176,7 +181,7 @@ static void random_process(struct record_event e[EVENTS])
 	e[0].process.serial >>= 1;
 	serial = e[0].process.serial;
 	for (unsigned i = 1; i < EVENTS; i++) {
-		e[i].type = WIRE_REC_CODE + random64() % 4;
+		e[i].type = WIRE_REC_CODE + random64() % 5;
 		e[i].number = i;
 		random_process_event(&e[i], &serial);
 	}
