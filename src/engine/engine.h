@@ -41,14 +41,15 @@ enum engine_place engine_place(const struct vcpu *v, uint64_t rip);
 uint64_t engine_redo(uint64_t rip);
 uint64_t engine_guard_exit(void);
 
-/* Turns the machine's registers of a thread caught AT_CACHE into the
- * program's own: gregs is changed in place, rip included. 0, or -1: rip is in
- * the cache, but not where the state is the program's (an exit on its way to
- * the engine): let it go on. */
+/* Turns the machine's registers of a thread caught AT_CACHE, whose instruction
+ * has faulted, into the program's own: gregs is changed in place, rip included.
+ * 0, or -1: rip is in the cache, but not where the state is the program's (an
+ * exit on its way to the engine): let it go on. */
 int engine_recover(struct vcpu *v, int64_t gregs[GREG_MAX]);
-/* The same for a signal from outside, which may have to wait: -1 also where an
- * instrument would see an instruction twice; the thread is then on its way out
- * of the cache. */
+/* The same for a signal from outside, which may come at any host instruction
+ * and may have to wait: -1 also where an instruction is half done in a way that
+ * no fault can find it, or where an instrument would see it twice; the thread
+ * is then on its way out of the cache. */
 int engine_recover_now(struct vcpu *v, int64_t gregs[GREG_MAX]);
 
 /* The program's pc of the instruction that host code belongs to; 0: none. */

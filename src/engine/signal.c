@@ -574,7 +574,7 @@ static int come_to_rest(struct caught *c, enum engine_place at)
 	uint64_t rip = (uint64_t)g[GREG_RIP];
 	int in_call = place_is_call(rip) || rip == place_call_end();
 
-	if (at == AT_CACHE && engine_recover(c->v, g) == 0)
+	if (at == AT_CACHE && engine_recover_now(c->v, g) == 0)
 		signal_set_state(c->v, g);
 	else if (at == AT_STEP)
 		step_caught(c);
