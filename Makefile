@@ -240,17 +240,17 @@ $(BUILD)/guests/%: tests/guests/%.c $(wildcard tests/guests/*.h)
 	$(Q)gcc -std=gnu17 -O2 -g -Wall -pthread $< -o $@ \
 		$$(sed -n '1s,^// build:,,p' $<)
 
-# Fuzzers are clang's; their half of hark is a build of its own.
-ifneq ($(O),$(BUILD)/asan-clang)
-FUZZ_LIB := $(BUILD)/asan-clang/libhosted.a
-$(FUZZ_LIB): FORCE
-	$(Q)$(MAKE) --no-print-directory M=asan CC=clang $@
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB)
+# Fuzzers are clang's, and so is the half of hark that they link.
+ifeq ($(O),$(BUILD)/asan-clang)
+fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(O)/libhosted.a
 	@mkdir -p $(@D); $(call say,FUZZ,$@)
 	$(Q)clang -std=gnu17 -g -O1 -D_GNU_SOURCE -Isrc -Iinclude $(SAN_asan) \
-		-fsanitize=fuzzer $(WRAP) $< $(FUZZ_LIB) $(LIBS) -o $@
+		-fsanitize=fuzzer $(WRAP) $< $(O)/libhosted.a $(LIBS) -o $@
+else
+fuzzers:
+	$(Q)$(MAKE) --no-print-directory M=asan CC=clang $@
 endif
-fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 include tools/x86/x86.mk
 include tests/x86/relocate.mk
@@ -261,18 +261,19 @@ BUILD_ALL := $(MAKE) --no-print-directory -j$(shell nproc)
 check: setup
 	@tools/check-all --build
 
+# To compile is a quarter of a whole check, so each build is there for a purpose:
+# gcc's is the tool that people have, gcc's with sanitizers finds what it does
+# wrong, clang's library belongs to the fuzzers. (clang's sanitizers and clang's
+# release build run the unit tests in check-long.)
 built:
-	$(BUILD_ALL) all guests whole
-	$(BUILD_ALL) built-asan built-clang built-fuzzers
+	$(BUILD_ALL) all unit guests whole
+	$(BUILD_ALL) built-asan built-clang
 
-# Together, so that no CPU waits for another one's last file; they share what is
-# compiled for the target, which must not be made by two at once.
+# Together, so that no CPU waits for another one's last file.
 built-asan:
 	$(Q)$(MAKE) --no-print-directory M=asan all unit
 built-clang:
-	$(Q)$(MAKE) --no-print-directory CC=clang all unit whole
-built-fuzzers: built-clang
-	$(Q)$(MAKE) --no-print-directory fuzzers
+	$(Q)$(MAKE) --no-print-directory M=asan CC=clang whole fuzzers
 
 # Guests with probes in them, many kills, many cycles: half an hour.
 probe-long: $(HARK) guests
@@ -304,7 +305,7 @@ record-fuzz-long: setup
 # Each fuzzer searches for so long, with a seed of its own.
 SECONDS ?= 600
 fuzz-long: setup
-	$(BUILD_ALL) built-fuzzers
+	$(BUILD_ALL) fuzzers
 	HARK_FUZZ_SECONDS=$(SECONDS) tools/check-all fuzz
 
 # SIGKILL of a thousand recorded programs, and of two hundred harks: half an hour.
@@ -396,7 +397,7 @@ help:
 
 FORCE:
 .PHONY: all docs unit whole guests fuzzers check built built-asan built-clang \
-	built-fuzzers demo bench bench-probe bench-profile \
+	demo bench bench-probe bench-profile \
 	setup format fuzz-long record-fuzz-long record-kills-long probe-long profile-long \
 	bare-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:

@@ -22,7 +22,7 @@ fresh() {
 	mkdir -p tree/tests/{end-to-end,fuzz,unit} tree/.ci
 	printf 'tidy cppcheck format-check:\n\t@echo %s\n' 'checked $@' \
 		>tree/Makefile
-	for build in asan rel-clang; do
+	for build in asan rel; do
 		program "build/$build/unit" 'echo "ok 1 - a"; echo "ok 2 - b"; echo 1..2'
 	done
 	program tools/check-layers 'exit 0'
@@ -103,7 +103,7 @@ ok "it is not left behind for good" gone "$(cat pid)"
 program build/asan/unit 'echo "==1==ERROR: AddressSanitizer" >&2; exit 1'
 breaks "a unit program that dies at once" "9 passed, 2 failed, 1 skipped" \
 	'AddressSanitizer'
-rm tree/build/rel-clang/unit
+rm tree/build/rel/unit
 breaks "a unit program that is not there" "9 passed, 1 failed, 1 skipped" \
 	'cannot be started'
 program build/fuzz/x 'echo "SUMMARY: boom" >&2; exit 77'
