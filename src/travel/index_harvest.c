@@ -8,6 +8,8 @@
  * H1  What may have been touched is always said.
  * H2  What is known is said only of segments in which no page had marks that
  *     could be of either kind (harvest_has_values).
+ * H3  Of what is forgotten only its own marks are taken away: not those at the
+ *     same places of the map that are of a page 2 GiB from it.
  *
  * What the log fills in changes the shadow and is marked as a load: the
  * granules that it filled are noted apart, because their bytes are a part of
@@ -248,11 +250,17 @@ static void unmark(uint8_t *line, uint64_t mask)
 
 static int forget_line(struct harvest *h, uint32_t line, uint64_t mask)
 {
-	struct stashed s = {line, marks_at(h, loads_at(line)) & mask,
-			    marks_at(h, stores_at(line)) & mask};
+	const uint32_t page = line / INDEX_PAGE_LINES;
+	struct stashed s = {.line = line};
 
 	if (h->known[line] & mask)
 		h->known[line] &= ~mask;
+	if (!is_in_shadow(h, line * INDEX_LINE)) /* H3 */
+		return 0;
+	s.read = marks_at(h, loads_at(line)) & mask;
+	s.written = marks_at(h, stores_at(line)) & mask;
+	if ((s.read | s.written) != 0 && has_neighbour(h, page))
+		h->is_mixed = true; /* H2 */
 	if (s.read != 0)
 		unmark(h->map + loads_at(line), s.read);
 	if (s.written != 0)
@@ -274,6 +282,19 @@ static void look_at_map(struct harvest *h, uint32_t at, uint32_t n)
 		touched_pages(h->map, n + 1 - some, h->in_map);
 }
 
+/* Which pages of the shadow there are, of `n` from that of the index on. */
+static void look_at_shadow(struct harvest *h, uint32_t index, uint32_t n)
+{
+	uint32_t first = index / INDEX_PAGE, some = n;
+
+	if (first + some > N_PAGES)
+		some = N_PAGES - first;
+	touched_pages(h->shadow + (size_t)first * INDEX_PAGE, some,
+		      h->in_shadow + first);
+	if (some < n)
+		touched_pages(h->shadow, n - some, h->in_shadow);
+}
+
 /* At most SOME_PAGES of them, from the first byte on. */
 static int forget_pages(struct harvest *h, uint32_t index, uint64_t len)
 {
@@ -284,6 +305,9 @@ static int forget_pages(struct harvest *h, uint32_t index, uint64_t len)
 
 	look_at_map(h, loads_at((uint32_t)first), n);
 	look_at_map(h, stores_at((uint32_t)first), n);
+	look_at_shadow(h, index, n);
+	look_at_shadow(h, index + OBSERVE_STORED, n + 1);
+	look_at_shadow(h, index - OBSERVE_STORED, n + 1);
 	for (uint64_t i = first; i <= last; i++) {
 		uint32_t line = (uint32_t)(i % n_lines);
 		bool is_whole = i > first && i < last;

@@ -11,6 +11,7 @@
 
 #include "travel/touch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,7 +351,11 @@ static void forget(struct walker *w, uint64_t start, uint64_t len)
 		tell_change(w, index, len);
 	if (w->forgotten != NULL)
 		w->forgotten(w->memory_ctx, index, len);
-	replay_forget(w->cpu, index, len);
+	/* With loads and stores marked apart, other memory has marks in the
+	 * same range of the map: `forgotten` knows which are to be cleared. */
+	assert(!w->is_apart || w->forgotten != NULL);
+	if (!w->is_apart)
+		replay_forget(w->cpu, index, len);
 }
 
 /* Of [start, end) what is in [low, high): how much, from *first on. */

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 55
+plan 56
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -103,7 +103,7 @@ is "a read that is given up" "$(HARK_SECTION_COUNTS=none ./travel stopped left.h
 
 # -- Sections: beginning in the middle of a segment --
 build_image sections rel "$ROOT/tests/end-to-end/travel_sections.c" || exit 1
-for guest in back_writes:2000 turns:3000 thread_atomics:300 back_shared:500 \
+for guest in back_writes:2000 back_far_unmap:700 turns:3000 thread_atomics:300 back_shared:500 \
 	insn_random_steps:9000; do
 	hark record -q -o sections.hark --force -- "$GUESTS/${guest%:*}" \
 		>/dev/null 2>&1
@@ -189,7 +189,7 @@ like "what was written before much memory was touched is found" "$out" \
 	'early: 7 -> 42 .*tree\.c:'
 ok "the index is not larger than docs/travel.md says" \
 	test "$(stat -c %s tree.hark.index)" -le \
-	$((4 * $(stat -c %s tree.hark) + (2 << 20) * $(hark info tree.hark | awk '/^key frames/ { print $3 + 1 }')))
+	$((8 * $(stat -c %s tree.hark) + (2 << 20) * $(hark info tree.hark | awk '/^key frames/ { print $3 + 1 }')))
 
 # -- More threads than there are large tables for indirect branches --
 cat >crowd.c <<'EOF'
