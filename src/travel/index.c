@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zstd.h>
 
 enum {
 	DIRECTORIES_MEMORY = 32 << 20,
@@ -58,6 +59,7 @@ void index_free(struct index *x)
 	free(x->sum);
 	free(x->stored.bytes);
 	free(x->raw.bytes);
+	ZSTD_freeDCtx(x->unpacker);
 	if (x->source.bytes != NULL)
 		munmap(x->source.bytes, x->source.len);
 	free(x->entries);

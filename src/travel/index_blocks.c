@@ -56,22 +56,37 @@ int index_put_block(struct index_bytes *blob, const struct index_bytes *raw,
 	return 0;
 }
 
-const uint8_t *index_unpack(struct index *x, unsigned segment,
-			    const struct index_block *b)
+int index_unpack_to(struct index *x, unsigned segment,
+		    const struct index_block *b, uint8_t *to)
 {
 	const struct index_entry *e = &x->entries[segment];
 
-	if (b->raw_len > INDEX_BLOCK_MAX || b->offset > e->blob_len ||
-	    b->stored_len > e->blob_len - b->offset)
+	if (b->offset > e->blob_len || b->stored_len > e->blob_len - b->offset)
+		return -1;
+	if (x->unpacker == NULL)
+		x->unpacker = ZSTD_createDCtx();
+	x->stored.len = 0;
+	return x->unpacker == NULL ||
+		       index_make_room(&x->stored, b->stored_len) < 0 ||
+		       index_source_read(&x->source, e->offset + b->offset,
+					 x->stored.bytes, b->stored_len) < 0 ||
+		       XXH64(x->stored.bytes, b->stored_len, 0) !=
+			   b->checksum ||
+		       ZSTD_decompressDCtx(x->unpacker, to, b->raw_len,
+					   x->stored.bytes,
+					   b->stored_len) != b->raw_len
+		   ? -1
+		   : 0;
+}
+
+const uint8_t *index_unpack(struct index *x, unsigned segment,
+			    const struct index_block *b)
+{
+	if (b->raw_len > INDEX_BLOCK_MAX)
 		return NULL;
-	x->stored.len = x->raw.len = 0;
-	if (index_make_room(&x->stored, b->stored_len) < 0 ||
-	    index_make_room(&x->raw, b->raw_len) < 0 ||
-	    index_source_read(&x->source, e->offset + b->offset,
-			      x->stored.bytes, b->stored_len) < 0 ||
-	    XXH64(x->stored.bytes, b->stored_len, 0) != b->checksum ||
-	    ZSTD_decompress(x->raw.bytes, b->raw_len, x->stored.bytes,
-			    b->stored_len) != b->raw_len)
+	x->raw.len = 0;
+	if (index_make_room(&x->raw, b->raw_len) < 0 ||
+	    index_unpack_to(x, segment, b, x->raw.bytes) < 0)
 		return NULL;
 	return x->raw.bytes;
 }

@@ -30,6 +30,7 @@ enum {
 	SECTION_NS = 40000000,	  /* of this replay, which is a slow one */
 	STEP_NS = SECTION_NS / 8, /* the clock is looked at so often */
 	STEP_LEAST = 1 << 8,	  /* counts */
+	TAIL = 1 << 12,		  /* counts of a thread's last section */
 	RAW_MOST = 256 << 20,	  /* bytes that are not compressed yet */
 };
 
@@ -229,10 +230,14 @@ static struct lane *lane_of(struct timeline *t, unsigned segment)
 }
 
 /* Sections are longer where the segment's part grows faster than the replay
- * gets on, so that all of it finds room. */
+ * gets on, so that all of it finds room.
+ *
+ * A thread's last section is short: most questions are asked at the end, and
+ * to go there is to load what its section touches, and to replay it. */
 struct budget {
 	uint64_t bytes;	     /* of the segment's part, at its end */
 	uint64_t first, end; /* counts of the segment */
+	uint64_t tail;	     /* where the last section begins; 0: anywhere */
 };
 enum { FREE_BYTES = 1 << 20 }; /* that are not asked about */
 
@@ -250,7 +255,7 @@ static uint64_t process_bytes(const struct builder *b)
 static int find_budget(struct builder *b, unsigned segment, struct budget *out,
 		       struct hark_err *err)
 {
-	enum { TIMES = 4, MOST = 512 << 20 };
+	enum { TIMES = 8, MOST = 512 << 20 };
 	struct recording *r = b->rec->r;
 	struct lane *l = lane_of(b->timeline, segment);
 	const uint64_t bytes = recording_segment(r, segment)->bytes;
@@ -260,10 +265,15 @@ static int find_budget(struct builder *b, unsigned segment, struct budget *out,
 
 	out->bytes = FREE_BYTES + (uint64_t)((double)bytes * times);
 	out->first = recording_segment(r, segment)->count;
-	if (segment + 1 < l->end)
+	out->tail = 0;
+	if (segment + 1 < l->end) {
 		out->end = recording_segment(r, segment + 1)->count;
-	else if (travel_last_count(b->timeline, l, &out->end, err) < 0)
+		return 0;
+	}
+	if (travel_last_count(b->timeline, l, &out->end, err) < 0)
 		return -1;
+	if (out->end - out->first > 2ull * TAIL)
+		out->tail = out->end - TAIL;
 	return 0;
 }
 
@@ -295,26 +305,38 @@ static int64_t cpu_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+/* Is it time for the last section? */
+static bool is_tail(const struct builder *b, const struct budget *budget,
+		    uint64_t section)
+{
+	return section < budget->tail &&
+	       walker_count(b->walker) >= budget->tail;
+}
+
 /* On for some time, to where a section may begin. 1: the segment ends. */
 static int run_section(struct builder *b, const struct budget *budget,
 		       uint64_t *step, struct hark_err *err)
 {
+	const uint64_t first = walker_count(b->walker);
 	int64_t began = cpu_ns(), before = began, now;
 
 	if (b->section_counts > 0)
 		*step = b->section_counts;
 
 	do {
-		uint64_t to = walker_count(b->walker) + *step;
+		uint64_t at = walker_count(b->walker), to = at + *step;
 		enum walker_stop stop = WALKER_THERE;
+
+		if (at < budget->tail && to > budget->tail)
+			to = budget->tail;
 
 		if (walker_run_part(b->walker, to, &stop, err) < 0)
 			return -1;
 		if (stop != WALKER_THERE || walker_count(b->walker) < to)
 			return 1;
 		now = cpu_ns();
-		if (b->section_counts > 0 && !b->is_whole &&
-		    b->n_sections + 1 < INDEX_SECTIONS_MAX &&
+		if ((b->section_counts > 0 || is_tail(b, budget, first)) &&
+		    !b->is_whole && b->n_sections + 1 < INDEX_SECTIONS_MAX &&
 		    walker_is_at_first(b->walker))
 			return 0;
 		if (now - before < STEP_NS / 2)

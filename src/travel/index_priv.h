@@ -138,6 +138,7 @@ struct index {
 	size_t kept_memory;
 	uint64_t clock;
 	struct index_bytes stored, raw; /* index_unpack */
+	struct ZSTD_DCtx_s *unpacker;	/* owned; NULL until it is needed */
 	/* index_known.c; owned: */
 	struct index_view *view; /* of one segment */
 	struct index_view *sum;	 /* of all that are asked */
@@ -157,6 +158,10 @@ int index_put_block(struct index_bytes *blob, const struct index_bytes *raw,
  * damaged, or there is no memory. */
 const uint8_t *index_unpack(struct index *x, unsigned segment,
 			    const struct index_block *b);
+/* To where there is room for b->raw_len bytes. -1: as above; the bytes there
+ * are undefined then. */
+int index_unpack_to(struct index *x, unsigned segment,
+		    const struct index_block *b, uint8_t *to);
 
 /* -- index.c -- */
 

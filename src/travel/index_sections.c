@@ -68,6 +68,8 @@ static int put_image(struct index *x, unsigned segment,
 
 	if (p->image.raw_len == 0)
 		return 0;
+	if (p->pages == UINT32_MAX) /* as most of large arrays and heaps */
+		return index_unpack_to(x, segment, &p->image, to);
 	from = index_unpack(x, segment, &p->image);
 	for (unsigned i = 0; from != NULL && i < INDEX_CLUSTER_PAGES; i++)
 		if (p->pages >> i & 1) {

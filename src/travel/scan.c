@@ -687,6 +687,30 @@ static int last_section(struct index *x, unsigned segment, unsigned end,
 	return last;
 }
 
+/* Might it be met in the last STRETCH counts of the part, if these are in its
+ * segment? To go there may take as long as to replay the section that it is
+ * in. */
+static bool may_be_near(const struct timeline *t, struct index *x,
+			const struct stretch *part, const struct lane *l,
+			const struct stop *stops, unsigned n_stops)
+{
+	unsigned segment = part->in - 1, near, end;
+	bool is_sure;
+
+	if (part->end_count < STRETCH)
+		return true;
+	if (part->in < l->end &&
+	    recording_segment(t->rec->r, part->in)->count <=
+		part->end_count - STRETCH)
+		return false;
+	if (x == NULL || index_sections(x, segment) == 1)
+		return true;
+	near = index_section_at(x, segment, part->end_count - STRETCH);
+	end = index_section_at(x, segment, part->end_count) + 1;
+	return last_section(x, segment, end, l, stops, n_stops, &is_sure) >=
+	       (int)near;
+}
+
 /* The first from there on; the number of sections: none. */
 static unsigned next_section(struct index *x, unsigned segment, unsigned from,
 			     const struct lane *l, const struct stop *stops,
@@ -800,7 +824,8 @@ int travel_scan_last(struct timeline *t, struct lane *l,
 		clip(t, l, &part);
 		rc = 0;
 		if (n_looked++ == 0) {
-			rc = scan_near(&last, &part, stops, n_stops);
+			if (may_be_near(t, x, &part, l, stops, n_stops))
+				rc = scan_near(&last, &part, stops, n_stops);
 			x = rc == 0 ? travel_index(t, 1, err) : x;
 		}
 		if (err->code != HARK_OK)
