@@ -403,15 +403,17 @@ static uint64_t mean_counts(struct timeline *t)
 	return n > 0 ? sum / n : 0;
 }
 
-/* Would it take so long without that it is worth its price? */
+/* Would it take so long without that it is worth its price? What was looked
+ * through before counts, too: a hundred threads are asked one by one. */
 static int is_worth_it(struct timeline *t, unsigned without)
 {
 	if (without == 0)
 		return 0;
 	if (t->mean_counts == 0)
 		t->mean_counts = 1 + mean_counts(t);
+	t->looked_through += without * t->mean_counts;
 	return without >= INDEX_WORTH ||
-	       without * t->mean_counts >= INDEX_WORTH_COUNTS;
+	       t->looked_through >= INDEX_WORTH_COUNTS;
 }
 
 struct index *travel_index(struct timeline *t, unsigned without,

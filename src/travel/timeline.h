@@ -152,11 +152,12 @@ struct timeline {
 	const struct map *maps_now; /* borrowed: what they are made of */
 	struct timeline *parent;    /* owned: at the fork; NULL: none */
 	int has_asked_parent;
-	int has_indexed;      /* it was tried, at least */
-	uint64_t mean_counts; /* of a segment; 0: not asked yet */
-	uint64_t near;	      /* counts that are replayed in no time */
-	size_t memory_max;    /* of each lane's frames; of each lane's past */
-	struct stop *stops;   /* owned */
+	int has_indexed;	 /* it was tried, at least */
+	uint64_t mean_counts;	 /* of a segment; 0: not asked yet */
+	uint64_t looked_through; /* counts, without an index */
+	uint64_t near;		 /* counts that are replayed in no time */
+	size_t memory_max;  /* of each lane's frames; of each lane's past */
+	struct stop *stops; /* owned */
 	unsigned n_stops, room_stops;
 	uint32_t last_id;
 	hark_progress *progress;
