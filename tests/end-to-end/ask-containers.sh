@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # timeout: 600
-# also: asan
 # hark ask: containers and strings of C++, held against what programs say of
 # theirs, and such that something has written over.
 . "$(dirname "$0")/lib.sh"

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-PROGRAMS=${PROGRAMS:-6} FIRST=${FIRST:-0}
+PROGRAMS=${PROGRAMS:-4} FIRST=${FIRST:-0}
 OPTIONS=("-O0" "-O1" "-O2" "-O3" "-O2 -static" "-O1 -fno-pie -no-pie" "-O3 -fPIC"
 	"-O0 -static")
 plan $((PROGRAMS + 1))

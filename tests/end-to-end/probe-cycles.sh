@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-CYCLES=${CYCLES:-1000}
+CYCLES=${CYCLES:-300}
 plan 20
 
 build exact
@@ -54,6 +54,6 @@ tick-5ms { exit(0); }" >script.d
 }
 cycles plain 1 "$CYCLES"
 # Threads that never rest leave hark little of the machine.
-cycles jump 2 $((CYCLES / 100 + 1))
-cycles trap 2 $((CYCLES / 100 + 1))
-cycles window 8 $((CYCLES / 200 + 1))
+cycles jump 2 $((CYCLES / 30 + 1))
+cycles trap 2 $((CYCLES / 30 + 1))
+cycles window 8 $((CYCLES / 60 + 1))

@@ -5,7 +5,7 @@
 # says what is wrong. It is not killed, nor is any of its workers, and it ends.
 # HARK_MUTATIONS=100000 makes that many of them.
 . "$(dirname "$0")/lib.sh"
-n=${HARK_MUTATIONS:-150}
+n=${HARK_MUTATIONS:-100}
 
 plan 6
 
