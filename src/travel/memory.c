@@ -143,12 +143,15 @@ static const struct hark_mapping *mapping_at(const struct timeline *t,
 		   : NULL;
 }
 
-/* Is the index that of what threads reach through fs (M2)? Nearly all of that
- * is within a page; and what is a little further away from a multiple of 4 GiB
- * is, without random addresses, the stack. */
-static int is_near_fs(uint64_t address)
+/* May the index be that of what threads reach through fs (M2)? Nearly all of
+ * that is within a page; and what is a little further away from a multiple of
+ * 4 GiB is, without random addresses, the main stack. */
+static bool may_be_of_fs(const struct timeline *t, uint32_t index)
 {
-	return (uint32_t)address + WALKER_FS_INDEX < 2u * WALKER_FS_INDEX;
+	if (index + WALKER_FS_INDEX < 2u * WALKER_FS_INDEX)
+		return true;
+	return 0u - index <= WALKER_FS_REACH &&
+	       0u - index <= travel_fs_reach(t->rec);
 }
 
 /* What could never be accessed was never touched. */
@@ -171,12 +174,61 @@ static int has_twin(const struct hark_mapping *m, uint64_t address)
 	       m->end - address > WIRE_SHADOW_SIZE;
 }
 
-/* M1 */
-static int is_unambiguous(const struct timeline *t, uint64_t address)
+/* Is there a place in some mapping whose address has this low half? */
+static bool is_of_memory(const struct timeline *t, uint32_t low)
+{
+	for (unsigned i = 0; i < t->n_mappings; i++) {
+		const struct hark_mapping *m = &t->mappings[i];
+
+		if (may_be_touched(m) &&
+		    low - (uint32_t)m->start < m->end - m->start)
+			return true;
+	}
+	return false;
+}
+
+/* May the lane know the byte by its distance from fs, if the index of that is
+ * of some memory, too? Then it is in one mapping with the base (fs_reach.c). */
+static bool may_be_reached(const struct timeline *t, const struct walker *w,
+			   uint64_t address)
+{
+	uint64_t base = walker_state(w)->fs_base;
+	const struct hark_mapping *m = mapping_at(t, base);
+
+	return may_be_of_fs(t, (uint32_t)(address - base)) && m != NULL &&
+	       m->start <= address && address < m->end;
+}
+
+static bool is_fs_index_shared(const struct timeline *t, const struct walker *w,
+			       uint64_t address)
+{
+	uint32_t offset = (uint32_t)(address - walker_state(w)->fs_base);
+
+	return offset + WALKER_FS_INDEX >= 2u * WALKER_FS_INDEX &&
+	       is_of_memory(t, offset);
+}
+
+/* Does some lane know the byte at an index of which one cannot tell whether it
+ * is that of a distance from fs? at: each lane's walker, at the moment. */
+static bool is_reached_in_memory(const struct timeline *t,
+				 struct walker *const *at, uint64_t address)
+{
+	for (unsigned i = 0; i < t->n_lanes; i++)
+		if (at[i] != NULL && walker_is_near_fs(at[i], address) &&
+		    is_fs_index_shared(t, at[i], address) &&
+		    may_be_reached(t, at[i], address))
+			return true;
+	return false;
+}
+
+/* M1, M2 */
+static int is_unambiguous(const struct timeline *t, struct walker *const *at,
+			  uint64_t address)
 {
 	unsigned others = 0;
 
-	if (is_near_fs(address))
+	if (may_be_of_fs(t, (uint32_t)address) ||
+	    is_reached_in_memory(t, at, address))
 		return 0;
 	for (unsigned i = 0; i < t->n_mappings; i++) {
 		const struct hark_mapping *m = &t->mappings[i];
@@ -315,7 +367,9 @@ static int lane_byte(struct timeline *t, struct lane *l, struct walker *w,
 	rc = err->code == HARK_OK
 		 ? lane_index(t, l, w, &since, address, out, err)
 		 : -1;
-	if (rc < 0 || !walker_is_near_fs(w, address))
+	if (rc < 0 || !walker_is_near_fs(w, address) ||
+	    (is_fs_index_shared(t, w, address) &&
+	     !may_be_reached(t, w, address)))
 		return rc;
 	fs = lane_index(t, l, w, &since, offset, &by_fs, err);
 	if (fs > 0 && rc > 0 && *out != by_fs)
@@ -426,12 +480,12 @@ static int read_untouched(struct timeline *t, uint64_t address, size_t len,
 }
 
 /* How many bytes from here on are like the first: ambiguous, or not. */
-static size_t run_of(const struct timeline *t, uint64_t address, size_t len,
-		     int is_sure)
+static size_t run_of(const struct timeline *t, struct walker *const *at,
+		     uint64_t address, size_t len, int is_sure)
 {
 	size_t n = 1;
 
-	while (n < len && is_unambiguous(t, address + n) == is_sure)
+	while (n < len && is_unambiguous(t, at, address + n) == is_sure)
 		n++;
 	return n;
 }
@@ -531,9 +585,9 @@ size_t travel_read(struct timeline *t, uint64_t address, size_t len,
 	if (travel_find_mappings(t, err) < 0 || bring_all(t, at, err) < 0)
 		len = 0;
 	for (size_t i = 0; i < len; i += run) {
-		int is_sure = is_unambiguous(t, address + i), rc;
+		int is_sure = is_unambiguous(t, at, address + i), rc;
 
-		run = run_of(t, address + i, len - i, is_sure);
+		run = run_of(t, at, address + i, len - i, is_sure);
 		if (!is_sure && is_short && run > ALIAS_MOST)
 			run = ALIAS_MOST;
 		rc = 0;

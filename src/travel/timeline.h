@@ -6,6 +6,7 @@
  *	newest.c	which thread knows best
  *	fresh.c		memory that is not what it was
  *	alias.c		places of the shadow that are of two addresses
+ *	fs_reach.c	how far thread-local variables reach
  *	inherit.c	what a forked process has from its parent
  *	scan.c		a stretch of a thread, looked through for something
  *	move.c		steps and runs, forwards and backwards
@@ -60,6 +61,7 @@ struct hark_recording {
 	void *build_ctx;
 	struct travel_names *names; /* owned: of threads, by process */
 	struct travel_text *texts;  /* owned: names that were told */
+	uint64_t fs_reach;	    /* fs_reach.c; 0: not computed yet */
 };
 
 /* A thread. Walkers are made when they are needed: one is where the moment is
@@ -346,6 +348,12 @@ unsigned travel_fresh_segment(struct timeline *t, struct lane *l,
 int travel_read_alias(struct timeline *t, struct walker **at, uint64_t address,
 		      unsigned len, uint8_t *out, uint8_t *known,
 		      struct hark_err *err);
+
+/* -- fs_reach.c -- */
+
+/* No instruction of the recorded program reaches further below the base of fs:
+ * WALKER_FS_INDEX to WALKER_FS_REACH. */
+uint64_t travel_fs_reach(struct hark_recording *rec);
 
 /* -- newest.c -- */
 

@@ -146,7 +146,7 @@ make_all() { # OPTION... -- OPTION-OF-LIBRARIES...
 		gcc $MAIN "${opts[@]}" -o main main.c ./liblib.so || exit 1
 }
 
-plan 21
+plan 23
 
 make_all -O0 -- -O0
 same "-O0"
@@ -192,3 +192,30 @@ same "musl"
 is "gdb: musl" "$(timeout 100 "$HARK" back t.hark -- -batch -ex 'p own' \
 	-ex 'p in_lib' 2>&1 | gdb_says)" "$("$HARK" ask t.hark value own |
 	sed 's/.* //') $("$HARK" ask t.hark value in_lib | sed 's/.* //')"
+
+# -- Large thread-local variables beside the main stack --
+
+# ask_large_tls.c says what it needs: addresses that are not random.
+bytes_differ() { # RECORDING ACCOUNT: what hark says otherwise
+	local at address value got
+
+	at=$("$HARK" ask "$1" calls mark | awk '{ print $1 }')
+	while read -r address value; do
+		got=$("$HARK" ask "$1" value "*(unsigned char *)$address" \
+			--at "$at")
+		got=${got##* = }
+		[ "${got%% *}" = "$value" ] || echo "$address is $value: $got"
+	done <"$2"
+}
+gcc -g -O1 -pthread -o large "$ROOT/tests/end-to-end/ask_large_tls.c"
+for every in 1000000 30; do
+	try hark record -q --force --key-every=$every -o large.hark -- ./large
+	if [ "$status" = 77 ]; then
+		skip "a key frame every $every: the stack and fs are told apart" \
+			"the addresses are random"
+		continue
+	fi
+	echo "$out" >account
+	is "a key frame every $every: the stack and fs are told apart" \
+		"$status $(wc -l <account) $(bytes_differ large.hark account)" "0 48 "
+done

@@ -4,7 +4,7 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 56
+plan 57
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -43,6 +43,13 @@ for guest in back_writes turns thread_atomics sig_storm insn_avx512; do
 	try ./travel frames "$guest.hark" 1 100
 	is "frames lead to the same: $guest" "$status:$out" "0:100 rounds"
 done
+
+# -- The main stack where low halves of addresses are distances from fs --
+setarch -R "$HARK" record -q --force -o turns.hark -- "$GUESTS/turns" \
+	>/dev/null 2>&1 || note "addresses stay random"
+try timeout 60 ./travel walk turns.hark 1 25
+is "there and back again: addresses that are not random" "$status:$out" \
+	"0:25 rounds"
 
 # -- Stores by a mask: what they leave alone is not known --
 try hark record -q -o masked.hark -- "$GUESTS/back_masked"
