@@ -36,6 +36,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -177,16 +178,29 @@ static int is_executing(const struct door *d, struct hark_err *err)
 		       d->pid);
 }
 
-/* Asks a thread to stop: 1 it will, 0 it is gone, -1 failed. A thread that has
- * ended is refused like one that must not be had, and by the time that one
- * looks, execve may have put another in its place. */
+/* By this thread of hark's? */
+static bool is_seized(pid_t pid, pid_t tid)
+{
+	uint64_t tracer = 0;
+
+	return proc_status(pid, tid, "TracerPid", 10, &tracer) == 0 &&
+	       tracer == (uint64_t)gettid();
+}
+
+/* Asks a thread to stop: 1 it will, 0 it is gone, -1 failed.
+ *
+ * The kernel refuses a thread that has ended like one that must not be traced.
+ * By the time that one looks, execve may have put another in its place: so
+ * where no reason for a refusal is known, the thread is asked again, for a
+ * while. Or the one in its place had been seized under another number. */
 static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 {
-	enum { TRIES = 3 };
+	enum { ASK_NS = 300000000 };
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+	int64_t since = tracee_now_ns(), limit = since + ASK_NS;
 	int e = EPERM;
 
-	for (int i = 0; i < TRIES && e == EPERM; i++) {
+	for (int round = 0; e == EPERM; round++) {
 		char state;
 
 		e = tracee_seize(tid, options);
@@ -195,6 +209,12 @@ static int ask(const struct door *d, pid_t tid, struct hark_err *err)
 		state = proc_state(d->pid, tid);
 		if (e == ESRCH || state == 'Z' || state == 'X' || state == 0)
 			return 0;
+		if (is_seized(d->pid, tid))
+			e = EAGAIN;
+		if (refuse_has_reason(d->pid, tid) || tracee_now_ns() > limit ||
+		    tracee_gives_up(since))
+			break;
+		tracee_pause(round);
 	}
 	return e == EAGAIN ? is_executing(d, err)
 			   : refuse_explain(d->pid, tid, e, err);

@@ -408,18 +408,21 @@ static pid_t first_living(pid_t pid, int *ended)
 }
 
 /* While one executes another program, all others may have ended, and then its
- * own number is gone, too. */
+ * own number is gone, too. Looks at such a process one after the other may each
+ * meet another execve: several in a row must find that nothing lives. */
 pid_t proc_living(pid_t pid)
 {
-	enum { TRIES = 1000 };
+	enum { TRIES = 1000, IN_A_ROW = 4 };
 	pid_t found = 0;
-	int ended;
+	int ended, agreed = 0;
 
-	for (int i = 0; i < TRIES && found == 0; i++) {
+	for (int i = 0; i < TRIES && found == 0 && agreed < IN_A_ROW; i++) {
 		found = first_living(pid, &ended);
 		if (found == 0 && is_end(proc_state(pid, pid)) &&
 		    proc_count(pid) <= ended)
-			break;
+			agreed++;
+		else
+			agreed = 0;
 	}
 	return found;
 }

@@ -298,6 +298,11 @@ static const char *why_denied(pid_t pid, pid_t tid)
 	return NULL;
 }
 
+bool refuse_has_reason(pid_t pid, pid_t tid)
+{
+	return why_denied(pid, tid) != NULL;
+}
+
 int refuse_explain(pid_t pid, pid_t tid, int e, struct hark_err *err)
 {
 	const char *why;

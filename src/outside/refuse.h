@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -38,6 +39,9 @@ int refuse_process(pid_t pid, struct hark_err *err);
 int refuse_thread(pid_t pid, pid_t tid, const struct user_regs_struct *regs,
 		  struct hark_err *err);
 
+/* Is there a reason for the kernel to refuse PTRACE_SEIZE of the thread with
+ * EPERM? Without one it is refused because it has just ended, mostly. */
+bool refuse_has_reason(pid_t pid, pid_t tid);
 /* The kernel answered PTRACE_SEIZE of a thread with errno e: why? */
 int refuse_explain(pid_t pid, pid_t tid, int e, struct hark_err *err);
 
