@@ -30,10 +30,11 @@ say = $(if $(V),:,printf '  %-7s %s\n' $(1) $(2))
 
 # -- How C is compiled --------------------------------------------------------
 
-WARN := -Wall -Wextra -Werror -Wshadow -Wundef -Wvla -Wstrict-prototypes \
+WARN_ALL := -Wall -Wextra -Werror -Wshadow -Wundef -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wwrite-strings -Wformat=2 -Wconversion \
 	-Wno-sign-conversion
-WARN += $(if $(findstring clang,$(CC)),-Wno-gnu-folding-constant,\
+WARN_CLANG := $(WARN_ALL) -Wno-gnu-folding-constant
+WARN := $(if $(findstring clang,$(CC)),$(WARN_CLANG),$(WARN_ALL) \
 	-Wimplicit-fallthrough=5 -Wlogical-op -Wduplicated-cond)
 CFLAGS_ALL := -std=gnu17 -O2 -g -MMD -MP $(WARN) -Isrc -Iinclude \
 	-D_GNU_SOURCE -DHARK_VERSION='"$(VERSION)"'
@@ -240,15 +241,26 @@ $(BUILD)/guests/%: tests/guests/%.c $(wildcard tests/guests/*.h)
 	$(Q)gcc -std=gnu17 -O2 -g -Wall -pthread $< -o $@ \
 		$$(sed -n '1s,^// build:,,p' $<)
 
-# Fuzzers are clang's, and so is the half of hark that they link.
-ifeq ($(O),$(BUILD)/asan-clang)
+# Fuzzers run a fixed set of inputs (driver.c) with the code of gcc's sanitized
+# build. Guided ones search: clang's library must tell them what was reached.
+FUZZ_CC = $(CC) -std=gnu17 -g -O1 -D_GNU_SOURCE -Isrc -Iinclude $(SAN_asan)
+ifeq ($(O),$(BUILD)/asan)
 fuzzers: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(O)/libhosted.a
+$(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/driver/driver.c $(O)/libhosted.a
 	@mkdir -p $(@D); $(call say,FUZZ,$@)
-	$(Q)clang -std=gnu17 -g -O1 -D_GNU_SOURCE -Isrc -Iinclude $(SAN_asan) \
-		-fsanitize=fuzzer $(WRAP) $< $(O)/libhosted.a $(LIBS) -o $@
+	$(Q)$(FUZZ_CC) $(WRAP) $< tests/fuzz/driver/driver.c $(O)/libhosted.a \
+		$(LIBS) -o $@
 else
 fuzzers:
+	$(Q)$(MAKE) --no-print-directory M=asan $@
+endif
+ifeq ($(O),$(BUILD)/asan-clang)
+fuzzers-guided: $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz-guided/%)
+$(BUILD)/fuzz-guided/%: tests/fuzz/%.c $(O)/libhosted.a
+	@mkdir -p $(@D); $(call say,FUZZ,$@)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer $(WRAP) $< $(O)/libhosted.a $(LIBS) -o $@
+else
+fuzzers-guided:
 	$(Q)$(MAKE) --no-print-directory M=asan CC=clang $@
 endif
 
@@ -261,23 +273,26 @@ BUILD_ALL := $(MAKE) --no-print-directory -j$(shell nproc)
 check: setup
 	@tools/check-all --build
 
-# To compile is a quarter of a whole check, so each build is there for a purpose:
+# To compile is a seventh of a whole check, so each build is there for a purpose:
 # gcc's is the tool that people have, gcc's with sanitizers finds what it does
-# wrong, clang's library belongs to the fuzzers. (check-clang has the unit tests
-# in clang's release build.)
+# wrong. What clang compiles belongs to check-clang and check-long.
 built:
 	$(BUILD_ALL) all unit guests whole
-	$(BUILD_ALL) built-asan built-clang
+	$(BUILD_ALL) built-asan
 
 # Together, so that no CPU waits for another one's last file.
 built-asan:
-	$(Q)$(MAKE) --no-print-directory M=asan all unit
-built-clang:
-	$(Q)$(MAKE) --no-print-directory M=asan CC=clang whole fuzzers
+	$(Q)$(MAKE) --no-print-directory M=asan all unit fuzzers
 
-# The unit tests as clang compiles them: four minutes.
+# All of the checks with ten times the rounds, more of them with the sanitized
+# tool, fuzzers that search, and clang-tidy's whole analysis: some hours.
+check-long: setup check-clang
+	$(BUILD_ALL) fuzzers-guided
+	HARK_EFFORT=10 tools/check-all --build
+
+# What clang compiles, and the unit tests with it: four minutes.
 check-clang: setup
-	$(BUILD_ALL) CC=clang all unit
+	$(BUILD_ALL) CC=clang all unit whole
 	tools/bare $(BUILD)/rel-clang/unit
 
 # Guests with probes in them, many kills, many cycles: half an hour.
@@ -310,7 +325,7 @@ record-fuzz-long: setup
 # Each fuzzer searches for so long, with a seed of its own.
 SECONDS ?= 600
 fuzz-long: setup
-	$(BUILD_ALL) fuzzers
+	$(BUILD_ALL) fuzzers-guided
 	HARK_FUZZ_SECONDS=$(SECONDS) tools/check-all fuzz
 
 # SIGKILL of a thousand recorded programs, and of two hundred harks: half an hour.
@@ -345,7 +360,7 @@ setup:
 
 # -- Static checks ------------------------------------------------------------
 
-C_FILES := $(wildcard src/*/*.c src/*/*.h tests/*/*.c tests/*/*.h \
+C_FILES := $(wildcard src/*/*.c src/*/*.h tests/*/*.c tests/*/*.h tests/*/*/*.c \
 	tools/*/*.c tools/*/*.h bench/*.c docs/examples/*.c)
 FORMATTED := $(filter-out src/x86/tables.h,$(C_FILES))
 format:
@@ -353,15 +368,15 @@ format:
 format-check:
 	clang-format --dry-run -Werror $(FORMATTED)
 # clang-tidy and cppcheck cost seconds a file; stamps keep them incremental. How
-# far the analyzer looks is most of it: TIDY_NODES=225000 is all that it can.
-TIDY_NODES := 20000
+# far the analyzer looks is most of it: in make check-long as far as it can.
+TIDY_NODES := $(if $(HARK_EFFORT),225000,8000)
 TIDY_SRC := $(sort $(HOSTED_SRC) $(wildcard src/inside/*.c)) src/cli/main.c \
 	$(LOSSLESS_TIDY)
 tidy: $(TIDY_SRC:%=$(BUILD)/tidy/%.ok)
 $(BUILD)/tidy/%.ok: % .clang-tidy
 	@mkdir -p $(@D); $(call say,TIDY,$<)
-	$(Q)clang-tidy --quiet $< -- -std=gnu17 -Isrc -Iinclude -D_GNU_SOURCE \
-		$(or $(TIDY_MACHINE),-mfsgsbase) -DHARK_VERSION='"$(VERSION)"' -Xclang \
+	$(Q)clang-tidy --quiet $< -- -std=gnu17 $(WARN_CLANG) -Isrc -Iinclude \
+		-D_GNU_SOURCE $(or $(TIDY_MACHINE),-mfsgsbase) -DHARK_VERSION='"$(VERSION)"' -Xclang \
 		-analyzer-config -Xclang max-nodes=$(TIDY_NODES) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
@@ -402,8 +417,8 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all docs unit whole guests fuzzers check built built-asan built-clang \
-	check-clang demo bench bench-probe bench-profile \
+.PHONY: all docs unit whole guests fuzzers fuzzers-guided check built built-asan \
+	check-clang check-long demo bench bench-probe bench-profile \
 	setup format fuzz-long record-fuzz-long record-kills-long probe-long profile-long \
 	bare-long format-check tidy cppcheck install clean help FORCE
 .SECONDARY:

@@ -3,7 +3,8 @@
 # tools/check-all counts what passes and misses nothing that fails.  It is run
 # on small trees of its own, in which everything else is made up.
 . "$(dirname "$0")/lib.sh"
-plan 62
+unset HARK_EFFORT
+plan 67
 
 check_all() { (cd tree && exec python3 "$ROOT/tools/check-all" "$@"); }
 last() { tail -n 1 <<<"$out"; }
@@ -133,6 +134,28 @@ try check_all alone
 is "scripts marked alone are alone" "$status $(last)" "0 3 passed, 0 failed"
 try check_all no-such-check
 is "nothing run is not well" "$status $(last)" "1 0 passed, 0 failed"
+
+# -- make check-long: more of everything --
+
+fresh
+program tests/end-to-end/one.sh '# timeout: 1
+# long: asan
+echo 1..1; sleep 2; echo "ok 1 - $HARK_EFFORT ${HARK#"$PWD"}"'
+program build/fuzz-guided/x 'echo "stat::number_of_executed_units: 500" >&2'
+breaks "a second is a second" "10 passed, 2 failed, 1 skipped" \
+	'killed after 1 seconds'
+program tests/end-to-end/one.sh '# timeout: 1
+# long: asan
+echo 1..1; sleep 2; echo "ok 1 - $HARK_EFFORT ${HARK##*/build}"'
+program build/fuzz-guided/x 'echo "$@" >args
+echo "stat::number_of_executed_units: 500" >&2'
+program build/fuzz/x 'exit 1'
+out=$(cd tree && HARK_EFFORT=10 python3 "$ROOT/tools/check-all" 2>&1)
+is "ten times the time, the sanitized tool, and fuzzers that search" "$(last)" \
+	"12 passed, 0 failed, 1 skipped"
+like "... both tools" "$out" 'passed  one \(asan\)'
+like "... for a minute" "$(cat tree/args)" '-max_total_time=60 '
+fresh
 
 # -- However it ends, the last line is there ------------------------------------
 

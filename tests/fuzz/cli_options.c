@@ -1,3 +1,4 @@
+// runs: 50000
 /* tests/fuzz/cli_options.c - any command line is understood or refused.
  *
  * The first byte chooses a command; the rest is its words, with a NUL between

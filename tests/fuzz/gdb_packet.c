@@ -1,3 +1,4 @@
+// runs: 1000
 /* tests/fuzz/gdb_packet.c - whatever a debugger sends, the server answers.
  *
  * Bytes go through the reader; each body that comes out of it (with sums that

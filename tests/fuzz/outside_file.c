@@ -1,3 +1,4 @@
+// runs: 50000
 /* tests/fuzz/outside_file.c - any bytes as a chunk file.
  *
  * Checksums keep a fuzzer out, so every input is read twice: as it is, and

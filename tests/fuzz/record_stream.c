@@ -1,3 +1,4 @@
+// runs: 50000
 /* tests/fuzz/record_stream.c - any bytes as a stream of records.
  *
  * The first byte says whose stream, and into how many pieces it is cut. What

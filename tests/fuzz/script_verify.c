@@ -1,3 +1,4 @@
+// runs: 50000
 /* tests/fuzz/script_verify.c - a program that is verified can be run.
  *
  * The input is a program; what passes is run, clause by clause, with exactly

@@ -1,3 +1,4 @@
+// runs: 100000
 /* tests/fuzz/x86_decode.c - whatever the bytes, the decoder keeps its word.
  *
  * D1 to D3 of x86/decode.c, and what an accepted instruction promises: its

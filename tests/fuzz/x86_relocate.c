@@ -1,3 +1,4 @@
+// runs: 100000
 /* tests/fuzz/x86_relocate.c - whatever decodes is moved soundly or refused.
  *
  * Input: one byte of choices, then code. Checked on the result: every written
