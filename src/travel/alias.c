@@ -9,6 +9,8 @@
 
 #include "travel/events.h"
 
+#include <stdbool.h>
+
 enum { BYTES_MOST = 64 };
 
 /* What one lane knows. */
@@ -21,50 +23,59 @@ struct known {
 	uint64_t fresh;		   /* it was something else that it touched */
 };
 
-static unsigned unresolved(const struct known *k, struct stop *out)
+unsigned travel_watches_of(uint64_t address, unsigned len, uint64_t done,
+			   struct stop *out)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < k->len; i++) {
-		if (k->resolved >> i & 1)
+	for (unsigned i = 0; i < len; i++) {
+		if (done >> i & 1)
 			continue;
-		if (n > 0 &&
-		    out[n - 1].address + out[n - 1].len == k->address + i) {
+		if (n > 0 && out[n - 1].address + out[n - 1].len == address + i)
 			out[n - 1].len++;
-			continue;
-		}
-		out[n++] = (struct stop){.kind = HARK_STOP_WATCH,
-					 .address = k->address + i,
-					 .len = 1,
-					 .on = HARK_ON_READ | HARK_ON_WRITE};
+		else
+			out[n++] =
+			    (struct stop){.kind = HARK_STOP_WATCH,
+					  .address = address + i,
+					  .len = 1,
+					  .on = HARK_ON_READ | HARK_ON_WRITE};
 	}
 	return n;
 }
 
-/* Has the log told of the place after the hit, up to where `at` is? */
-static int is_told(struct timeline *t, const struct hit *hit, struct walker *at,
-		   uint32_t index, struct hark_err *err)
+static bool is_after(const struct record_event *e, uint64_t count, uint64_t pc)
 {
-	struct recording *r = t->rec->r;
-	unsigned now = walker_segment(at);
-	int found = 0;
+	return e->count > count || (e->count == count && e->pc > pc);
+}
 
-	for (unsigned s = now + 1; s-- > 0 && !found;) {
-		uint64_t left = s == now ? walker_passed(at) : UINT64_MAX;
+/* What was kept over a key frame is not news. */
+static bool has_bytes_of(const struct record_event *e, uint32_t index)
+{
+	return e->type == WIRE_REC_BYTES && !(e->info & WIRE_BYTES_KEPT) &&
+	       (uint32_t)(index - (uint32_t)e->index) < e->len;
+}
+
+int travel_log_has(struct timeline *t, unsigned last, const struct hit *after,
+		   const struct walker_place *until, uint64_t address,
+		   struct hark_err *err)
+{
+	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
+	bool found = false;
+
+	for (unsigned s = last + 1; s-- > 0 && !found;) {
 		const struct record_event *e;
 		struct events events;
 
-		if (events_open(&events, r, s, s + 1, err) < 0)
+		if (events_open(&events, t->rec->r, s, s + 1, err) < 0)
 			return -1;
-		while (left-- > 0 && events_peek(&events, &e, err) > 0) {
-			found |=
-			    e->type == WIRE_REC_BYTES &&
-			    e->count > hit->count &&
-			    (uint32_t)(index - (uint32_t)e->index) < e->len;
+		while (events_peek(&events, &e, err) > 0 &&
+		       !is_after(e, until->count, until->pc)) {
+			found |= has_bytes_of(e, index) &&
+				 is_after(e, after->count, after->pc);
 			events_pass(&events);
 		}
 		events_close(&events);
-		if (recording_segment(r, s)->count <= hit->count)
+		if (recording_segment(t->rec->r, s)->count <= after->count)
 			break;
 	}
 	return err->code != HARK_OK ? -1 : found;
@@ -91,8 +102,9 @@ static int were_others(struct timeline *t, const struct lane *l,
 	return 1;
 }
 
-static int take(struct timeline *t, struct lane *l, struct walker *at,
-		const struct hit *hit, struct known *k, struct hark_err *err)
+static int take(struct timeline *t, struct lane *l, unsigned segment,
+		const struct walker_place *now, const struct hit *hit,
+		struct known *k, struct hark_err *err)
 {
 	struct walker *w = travel_scout(t, l, err);
 	int64_t turn;
@@ -104,7 +116,7 @@ static int take(struct timeline *t, struct lane *l, struct walker *at,
 		return -1;
 	for (unsigned i = 0; i < k->len; i++) {
 		uint64_t here = k->address + i;
-		int told;
+		int is_logged;
 
 		if (k->resolved >> i & 1 || here - hit->address >= hit->size)
 			continue;
@@ -113,13 +125,12 @@ static int take(struct timeline *t, struct lane *l, struct walker *at,
 			k->fresh |= 1ull << i;
 			continue;
 		}
-		told = is_told(t, hit, at, (uint32_t)(here + WIRE_SHADOW_SKEW),
-			       err);
-		if (told < 0)
+		is_logged = travel_log_has(t, segment, hit, now, here, err);
+		if (is_logged < 0)
 			return -1;
 		if (walker_byte(w, hit->index + (here - hit->address),
 				&k->bytes[i]) &&
-		    !told)
+		    !is_logged)
 			k->turns[i] = turn;
 	}
 	return 0;
@@ -129,17 +140,18 @@ static int ask_lane(struct timeline *t, struct lane *l, struct walker *at,
 		    struct known *k, struct hark_err *err)
 {
 	struct stretch range = {0};
-	struct walker_place end;
+	struct walker_place now;
 
 	if (l == &t->lanes[t->selected])
-		end = t->here;
-	else if (walker_place(at, &end, err) < 0)
+		now = t->here;
+	else if (walker_place(at, &now, err) < 0)
 		return -1;
-	range.end_count = end.count;
-	range.end_step = end.step;
+	range.end_count = now.count;
+	range.end_step = now.step;
 	for (;;) {
 		struct stop stops[BYTES_MOST];
-		unsigned n = unresolved(k, stops);
+		unsigned n =
+		    travel_watches_of(k->address, k->len, k->resolved, stops);
 		struct walker_place place;
 		struct hit hit = {0};
 		struct walker *w;
@@ -153,7 +165,7 @@ static int ask_lane(struct timeline *t, struct lane *l, struct walker *at,
 		if (w == NULL ||
 		    walker_goto_pc(w, hit.count, hit.pc, err) < 0 ||
 		    walker_place(w, &place, err) < 0 ||
-		    take(t, l, at, &hit, k, err) < 0)
+		    take(t, l, walker_segment(at), &now, &hit, k, err) < 0)
 			return -1;
 		range.end_count = place.count;
 		range.end_step = place.step;

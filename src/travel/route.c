@@ -10,83 +10,27 @@
  * by byte. */
 #include "travel/timeline.h"
 
-#include "travel/events.h"
-
 enum { WORD = 8, ALL = (1 << WORD) - 1 };
-
-/* Of the bytes of the word that have no answer yet. */
-static unsigned unanswered(const struct route *r, struct stop *out)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < WORD; i++) {
-		if (r->answered >> i & 1)
-			continue;
-		if (n > 0 && out[n - 1].address + out[n - 1].len == r->word + i)
-			out[n - 1].len++;
-		else
-			out[n++] =
-			    (struct stop){.kind = HARK_STOP_WATCH,
-					  .address = r->word + i,
-					  .len = 1,
-					  .on = HARK_ON_READ | HARK_ON_WRITE};
-	}
-	return n;
-}
-
-static int is_after(const struct record_event *e, uint64_t count, uint64_t pc)
-{
-	return e->count > count || (e->count == count && e->pc > pc);
-}
-
-/* Has the log said between the hit and the moment what is at the address? That
- * is what system calls have stored. */
-static int is_told_since(struct timeline *t, const struct route *r,
-			 const struct hit *hit, unsigned last, uint64_t address,
-			 struct hark_err *err)
-{
-	uint32_t index = (uint32_t)(address + WIRE_SHADOW_SKEW);
-	int found = 0;
-
-	for (unsigned s = last + 1; s-- > 0 && !found;) {
-		const struct record_event *e;
-		struct events events;
-
-		if (events_open(&events, t->rec->r, s, s + 1, err) < 0)
-			return -1;
-		while (events_peek(&events, &e, err) > 0 &&
-		       !is_after(e, r->count, r->pc)) {
-			found |=
-			    e->type == WIRE_REC_BYTES &&
-			    !(e->info & WIRE_BYTES_KEPT) &&
-			    is_after(e, hit->count, hit->pc) &&
-			    (uint32_t)(index - (uint32_t)e->index) < e->len;
-			events_pass(&events);
-		}
-		events_close(&events);
-		if (recording_segment(t->rec->r, s)->count <= hit->count)
-			break;
-	}
-	return err->code != HARK_OK ? -1 : found;
-}
 
 static int answer(struct timeline *t, struct route *r, const struct hit *hit,
 		  struct walker *at, struct hark_err *err)
 {
+	const struct walker_place now = {r->count, r->step, r->pc};
+
 	for (unsigned i = 0; i < WORD; i++) {
 		uint64_t address = r->word + i;
-		int told;
+		int is_logged;
 
 		if (r->answered >> i & 1 || address - hit->address >= hit->size)
 			continue;
 		r->answered |= (uint8_t)(1 << i);
 		if (hit->index == hit->address)
 			continue;
-		told =
-		    is_told_since(t, r, hit, walker_segment(at), address, err);
-		if (told < 0)
+		is_logged = travel_log_has(t, walker_segment(at), hit, &now,
+					   address, err);
+		if (is_logged < 0)
 			return -1;
-		if (!told)
+		if (!is_logged)
 			r->by_fs |= (uint8_t)(1 << i);
 	}
 	return 0;
@@ -99,7 +43,8 @@ static int find(struct timeline *t, struct lane *l, struct walker *at,
 
 	while (r->answered != ALL) {
 		struct stop stops[WORD];
-		unsigned n = unanswered(r, stops);
+		unsigned n =
+		    travel_watches_of(r->word, WORD, r->answered, stops);
 		struct walker_place place;
 		struct hit hit = {0};
 		struct walker *w;

@@ -382,6 +382,19 @@ struct hit {
 	int signal;
 };
 
+/* -- alias.c, route.c -- */
+
+/* Watches of those of len bytes, 64 at most, that have no bit in `done`: for
+ * travel_scan_last. How many. */
+unsigned travel_watches_of(uint64_t address, unsigned len, uint64_t done,
+			   struct stop *out);
+/* Has the log said after that hit, and not after a place in or before segment
+ * `last`, what the kernel stored at the byte or at another one with its index?
+ * 1, 0; -1: *err. */
+int travel_log_has(struct timeline *t, unsigned last, const struct hit *after,
+		   const struct walker_place *until, uint64_t address,
+		   struct hark_err *err);
+
 /* -- access.c: what it found and left; the timeline stays where it is -- */
 
 int travel_access(struct timeline *t, struct lane *l, const struct hit *hit,
