@@ -74,38 +74,52 @@ static bool local(const struct eval *e, const char *name, struct value *out)
 	return false;
 }
 
-/* In the program before its libraries. */
 static bool global_of(const struct eval *e, const char *name,
-		      enum vars_which which, struct value *out)
+		      const struct space_module *m, enum vars_which which,
+		      struct value *out)
 {
 	struct var v;
 
-	for (size_t i = 0; i < space_count(e->space); i++) {
-		const struct space_module *m = space_get(e->space, i);
-
-		if (vars_global_in(m->file, name, which, 0, &v, NULL) < 0)
-			continue;
-		eval_var(e, &v, e->frame, m, out);
-		return true;
-	}
-	return false;
+	if (vars_global_in(m->file, name, which, 0, &v, NULL) < 0)
+		return false;
+	eval_var(e, &v, e->frame, m, out);
+	return true;
 }
 
-/* Of the same source file, then what all can see, then any. */
-static bool global(const struct eval *e, const char *name, struct value *out)
+static bool global_of_file(const struct eval *e, const char *name,
+			   struct value *out)
 {
 	const struct unwind_frame *f = &e->u->frame[e->frame];
 	struct var v;
 
-	if (f->module != NULL &&
+	if (f->module == NULL ||
 	    vars_global_in(f->module->file, name, VARS_OF_UNIT,
 			   f->pc - f->is_return - f->module->bias, &v,
-			   NULL) == 0) {
-		eval_var(e, &v, e->frame, f->module, out);
+			   NULL) < 0)
+		return false;
+	eval_var(e, &v, e->frame, f->module, out);
+	return true;
+}
+
+/* Of the same source file; of the program, first what all files can see; of its
+ * libraries, likewise. So the libraries' names, which take long to read, are
+ * not read where the program has the name. */
+static bool global(const struct eval *e, const char *name, struct value *out)
+{
+	static const enum vars_which order[] = {VARS_EXTERNAL, VARS_ALL};
+	size_t n = space_count(e->space);
+
+	if (global_of_file(e, name, out))
 		return true;
-	}
-	return global_of(e, name, VARS_EXTERNAL, out) ||
-	       global_of(e, name, VARS_ALL, out);
+	for (unsigned k = 0; k < 2 && n > 0; k++)
+		if (global_of(e, name, space_get(e->space, 0), order[k], out))
+			return true;
+	for (unsigned k = 0; k < 2; k++)
+		for (size_t i = 1; i < n; i++)
+			if (global_of(e, name, space_get(e->space, i), order[k],
+				      out))
+				return true;
+	return false;
 }
 
 /* A field of *this. */

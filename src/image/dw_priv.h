@@ -377,6 +377,8 @@ struct dw {
 	bool of_types;		/* this is one: its info is .debug_types */
 	struct dw_names *names; /* owned; NULL until asked for */
 	bool names_bad;
+	struct dw_names *unit_names; /* owned; of names_unit alone */
+	const struct dw_unit *names_unit;
 };
 
 /* A question begins: it may cause so much work and no more. */
@@ -448,6 +450,9 @@ struct dw_names {
 /* Variables that have one place, named types that are complete, and
  * enumerators (whose entry here is that of their enum); NULL with err. */
 struct dw_names *dw_names_of(struct dw *d, struct hark_err *err);
+/* Those of one unit, without reading the others; good until the next call. */
+struct dw_names *dw_names_of_unit(struct dw *d, struct dw_unit *u,
+				  struct hark_err *err);
 void dw_names_free(struct dw *d);
 /* The first of that name; all of them follow it. n: those left. */
 const struct dw_name *dw_names_find(const struct dw_names *all,

@@ -91,7 +91,6 @@ static const struct dw_name *find_linked(const struct dw_names *all,
 struct wish {
 	const char *name, *plain; /* whole, and its last part */
 	enum vars_which which;
-	const struct dw_unit *unit; /* NULL: none has the pc */
 };
 
 static bool is_wished(const struct wish *w, const struct dw_name *n,
@@ -100,14 +99,7 @@ static bool is_wished(const struct wish *w, const struct dw_name *n,
 	if (!is_variable(n) || (w->plain != w->name && !is_meant(n, w->name)) ||
 	    found_var(n, out) < 0)
 		return false;
-	switch (w->which) {
-	case VARS_EXTERNAL:
-		return out->is_external;
-	case VARS_OF_UNIT:
-		return w->unit != NULL && n->u == w->unit;
-	default:
-		return true;
-	}
+	return w->which != VARS_EXTERNAL || out->is_external;
 }
 
 static bool find_wished(const struct dw_names *names, const struct wish *w,
@@ -131,22 +123,34 @@ static bool find_wished(const struct dw_names *names, const struct wish *w,
 	return true;
 }
 
+/* Those that may be meant; NULL with err: none, or they cannot be read. */
+static struct dw_names *names_for(struct image_file *f, enum vars_which which,
+				  uint64_t pc, struct hark_err *err)
+{
+	struct dw *d = begin(f, err);
+	struct dw_unit *u;
+
+	if (d == NULL || which != VARS_OF_UNIT)
+		return d != NULL ? dw_names_of(d, err) : NULL;
+	u = dw_unit_at(d, pc);
+	if (u == NULL) {
+		err_set(err, HARK_ENOENT, 0, "%s: no unit has that code",
+			f->name);
+		return NULL;
+	}
+	return dw_names_of_unit(d, dw_full(u), err);
+}
+
 int vars_global_in(struct image_file *f, const char *name,
 		   enum vars_which which, uint64_t pc, struct var *out,
 		   struct hark_err *err)
 {
-	struct dw *d = begin(f, err);
-	struct dw_names *names = d != NULL ? dw_names_of(d, err) : NULL;
+	struct dw_names *names = names_for(f, which, pc, err);
 	struct wish w = {
 	    .name = name, .plain = last_part(name), .which = which};
-	struct dw_unit *u;
 
 	if (names == NULL)
 		return -1;
-	if (which == VARS_OF_UNIT) {
-		u = dw_unit_at(d, pc);
-		w.unit = u != NULL ? dw_full(u) : NULL;
-	}
 	if (find_wished(names, &w, out))
 		return 0;
 	return err_set(err, HARK_ENOENT, 0, "%s: no variable '%s'", f->name,
