@@ -346,6 +346,7 @@ bench: setup
 	bench/door
 	bench/travel
 	bench/growth
+	bench/lists
 bench-probe: setup
 	$(BUILD_ALL) all
 	bench/probe
