@@ -24,8 +24,12 @@ int tape_start_process(struct engine *e);
  * parent may be NULL. */
 void tape_new_thread(struct vcpu *v, const struct vcpu *parent,
 		     enum wire_start why);
-/* This is the only thread of a new process: the child of a fork. */
-void tape_forked(struct vcpu *v);
+/* The process is about to fork, under the engine's lock: what it records from
+ * here on is not of the child. */
+void tape_fork(struct vcpu *v);
+/* This is the only thread of a new process: the child of a fork, for which
+ * tape_fork was called, or not. */
+void tape_forked(struct vcpu *v, int was_marked);
 
 /* A load that was not foreseen, at site vcpu.exit_arg; registers are in the
  * vcpu. 0: goes on at .resume. 1: the memory is gone; at .pc again. */

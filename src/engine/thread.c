@@ -347,7 +347,7 @@ static void child_of_fork(struct vcpu *v, const struct birth *p, uint64_t had)
 	e->lock_later = 0; /* nor are locks */
 	v->is_vfork = v->is_process = 0;
 	if (v->tape)
-		tape_forked(v);
+		tape_forked(v, 1);
 	signal_recheck(v);
 	if (p->stack != 0)
 		v->gpr[RSP] = p->stack;
@@ -370,6 +370,8 @@ static int64_t do_fork(struct vcpu *v, const struct birth *p)
 	engine_lock(&e->threads_lock);
 	engine_lock(&v->sighand->lock);
 	had = v->sent;
+	if (v->tape)
+		tape_fork(v);
 	answer = sys_call(p->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (answer == 0)
 		child_of_fork(v, p, had);

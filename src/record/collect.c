@@ -406,7 +406,7 @@ void tape_state(struct vcpu *v)
 		why |= WIRE_STATE_XSTATE;
 	v->pc += len;
 	if (x->row->flow == X86_INT && is_other_process(v)) {
-		tape_forked(v);
+		tape_forked(v, 0);
 		return;
 	}
 	if (x86_is_locked(x))

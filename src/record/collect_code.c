@@ -377,11 +377,12 @@ void code_call(struct vcpu *v, int64_t nr, int64_t answer)
 
 /* -- Processes ------------------------------------------------------------- */
 
-static void put_process(struct engine *e, uint32_t parent)
+/* serial: of the last code that it has from its parent. */
+static void put_process(struct engine *e, uint32_t parent, uint64_t serial)
 {
 	struct tapes *p = e->tapes;
 	struct wire_rec_process process = {
-	    .parent = parent, .serial = p->serial, .time_ns = put_now_ns()};
+	    .parent = parent, .serial = serial, .time_ns = put_now_ns()};
 	uint8_t *at;
 
 	p->pid = process.pid = (uint32_t)sys_call3(SYS_NR_GETPID, 0, 0, 0);
@@ -425,11 +426,18 @@ int tape_start_process(struct engine *e)
 	if (grow(e) < 0 || order_start_process(e) != 0)
 		return ERR_NOMEM;
 	p->brk = (uint64_t)sys_call3(NR_BRK, 0, 0, 0);
-	put_process(e, 0);
+	put_process(e, 0, p->serial);
 	return 0;
 }
 
-void tape_forked(struct vcpu *v)
+/* Empty code takes a serial number: of what comes after it, mappings without a
+ * number of their own too, readers know that the child has nothing. */
+void tape_fork(struct vcpu *v)
+{
+	put_code(v->engine, 0, NULL, 0);
+}
+
+void tape_forked(struct vcpu *v, int was_marked)
 {
 	struct engine *e = v->engine;
 	uint32_t parent = e->tapes->process;
@@ -437,7 +445,7 @@ void tape_forked(struct vcpu *v)
 
 	if (shadow_join(vcpu_gs(v)) < 0)
 		engine_die("no memory for a shadow");
-	put_process(e, parent);
+	put_process(e, parent, e->tapes->serial - (was_marked ? 1 : 0));
 	order_forked(e);
 	tape_new_thread(v, 0, WIRE_START_FORK);
 	v->tape->parent = thread;

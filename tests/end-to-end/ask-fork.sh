@@ -4,7 +4,7 @@
 # What a forked process has from its parent is known, and nothing else is taken
 # for it.
 . "$(dirname "$0")/lib.sh"
-plan 26
+plan 28
 
 SRC=$ROOT/tests/end-to-end
 gcc -g -O0 -std=gnu17 -pthread -w "$SRC/ask_fork.c" -o family || exit 1
@@ -55,3 +55,13 @@ out=$(timeout 100 "$HARK" back family.hark --process 3 -- -nx -batch -ex bt \
 	-ex 'p heap[0]' -ex 'p text' 2>&1 </dev/null)
 like "gdb sees the whole stack" "$out" 'grandchild .* child .* parent .* main '
 like "and values" "$out" '= 15.*"from the parent'
+
+# -- What the parent unmaps right after the fork --
+
+gcc -g -O1 -w -o unmap "$SRC/ask_fork_unmap.c" || exit 1
+"$HARK" record -q -o unmap.hark -- ./unmap
+is "the child has what its parent unmaps right after the fork" \
+	"$("$HARK" ask unmap.hark --process 2 value '*kept@16')" \
+	'*kept@16 = "the child has it"'
+is "... which the parent no longer has" \
+	"$("$HARK" ask unmap.hark value '*kept@4')" '*kept@4 = ""??""??""??""??""'
