@@ -183,6 +183,10 @@ int hark_prepare(struct hark_timeline *t, const struct hark_position *from,
  * something to find. It is kept beside the recording, in a file .index, if that
  * can be written. (Long searches make it by themselves.) */
 int hark_prepare_search(struct hark_timeline *t, struct hark_error *err);
+/* The same if the recording is so long that a search takes longer without. To
+ * be called before anything else is asked: what is asked without an index
+ * replays threads with all of their memory. */
+int hark_prepare_long_search(struct hark_timeline *t, struct hark_error *err);
 
 /* -- State at this moment -------------------------------------------------- */
 

@@ -51,15 +51,16 @@ static const struct question {
 	const char *word;
 	const char *what; /* NULL: nothing */
 	int (*answer)(struct ask *a, const char *what, struct hark_err *err);
+	bool is_search; /* looks through all of the recording */
 } questions[] = {
-    {"value", "WHAT", ask_value},
-    {"last-write", "WHAT", answer_last_write},
-    {"writes", "WHAT", ask_writes},
-    {"reads", "WHAT", ask_reads},
-    {"calls", "FUNCTION", answer_calls},
-    {"regs", NULL, ask_regs},
-    {"stack", NULL, ask_stack},
-    {"races", NULL, ask_races},
+    {"value", "WHAT", ask_value, false},
+    {"last-write", "WHAT", answer_last_write, true},
+    {"writes", "WHAT", ask_writes, true},
+    {"reads", "WHAT", ask_reads, true},
+    {"calls", "FUNCTION", answer_calls, true},
+    {"regs", NULL, ask_regs, false},
+    {"stack", NULL, ask_stack, false},
+    {"races", NULL, ask_races, false},
 };
 
 static const struct question *find_question(const char *word)
@@ -189,6 +190,13 @@ static int read_thread(struct ask *a, uint32_t *out, struct hark_err *err)
 		       (unsigned long long)thread);
 }
 
+/* Will all of the recording be looked through? */
+static bool is_long_search(const struct cli_args *args, const struct wish *w)
+{
+	return w->question->is_search && args_value(args, "from") == NULL &&
+	       args_value(args, "to") == NULL;
+}
+
 /* Of all threads, at no moment. */
 static int answer_of_all(struct ask *a, const struct wish *w,
 			 struct hark_err *err)
@@ -253,7 +261,7 @@ int cmd_ask(const struct cli_args *args)
 	if (!read_wish(args, &w))
 		return CLI_FAIL;
 	bound_replay(NULL);
-	if (moment_open(args, w.file, &m, &err) < 0)
+	if (moment_open(args, w.file, is_long_search(args, &w), &m, &err) < 0)
 		return cli_fail(&err);
 	a.at = hark_where(m.pair.timeline);
 	rc = w.question->answer == ask_races ? answer_of_all(&a, &w, &err)

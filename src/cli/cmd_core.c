@@ -105,7 +105,7 @@ int cmd_core(const struct cli_args *args)
 	if (args_value(args, "output") == NULL)
 		return args_refuse(args, "-o CORE is missing");
 	bound_replay(remove_half);
-	if (moment_open(args, args_operands(args)[0], &m, &err) < 0)
+	if (moment_open(args, args_operands(args)[0], false, &m, &err) < 0)
 		return cli_fail(&err);
 	rc = write_core(args, &m, &err);
 	moment_close(&m);

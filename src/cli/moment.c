@@ -118,7 +118,7 @@ static int seek(const struct cli_args *args, struct moment *m,
 	return 0;
 }
 
-int moment_open(const struct cli_args *args, const char *name,
+int moment_open(const struct cli_args *args, const char *name, bool is_search,
 		struct moment *out, struct hark_err *err)
 {
 	/* While it is replayed, the stack pointer is the program's. */
@@ -149,6 +149,10 @@ int moment_open(const struct cli_args *args, const char *name,
 	if (!hark_is_complete(out->pair.recording))
 		say("incomplete: the recording was cut off; its end is where "
 		    "it ends");
+	if (is_search && hark_prepare_long_search(out->pair.timeline, &e) < 0) {
+		moment_close(out);
+		return ask_error(&e, err);
+	}
 	if (seek(args, out, err) < 0) {
 		moment_close(out);
 		return -1;

@@ -16,8 +16,9 @@ struct moment {
 	bool quiet;
 };
 
-/* name: as in shelf_find. The command has options at, process, quiet. */
-int moment_open(const struct cli_args *args, const char *name,
+/* name: as in shelf_find. The command has options at, process, quiet.
+ * is_search: all of the recording will be looked through. */
+int moment_open(const struct cli_args *args, const char *name, bool is_search,
 		struct moment *out, struct hark_err *err);
 void moment_close(struct moment *m);
 /* Takes away what progress has written. */

@@ -213,8 +213,8 @@ static void put_some(struct work *w, struct x86_mem m, unsigned size,
 
 	if (!put_watch(w, m, size, how))
 		return;
-	if (o->touches & OBSERVE_APART)
-		put_touches(w, m, size, how);
+	if (o->touches & (OBSERVE_APART | OBSERVE_WHOLE))
+		put_touches(w, m, size, how & o->touches);
 	else if (o->touches & how & OBSERVE_STORES)
 		put_some_marks(w);
 }

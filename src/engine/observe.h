@@ -10,7 +10,9 @@
  * the shadow: the processor would take the load for one of what was just
  * stored to the map. docs/decisions.md has it.) Apart means: what is
  * stored is marked OBSERVE_STORED further on instead, modulo 2^32 again. What
- * the log fills in counts as loaded.
+ * the log fills in counts as loaded. Of an instruction that accesses some of
+ * its operand, by a mask, what it may have accessed is marked if WHOLE or APART
+ * is set; else what it has stored.
  *
  * Blocks that were made for one step (blind) ignore stops and windows. All of
  * it is only for replay; pure. */
@@ -24,7 +26,12 @@
 enum { OBSERVE_WINDOWS = 8 };
 #define OBSERVE_SKEW (0u - WIRE_SHADOW_SKEW)
 
-enum { OBSERVE_LOADS = 1, OBSERVE_STORES = 2, OBSERVE_APART = 4 };
+enum {
+	OBSERVE_LOADS = 1,
+	OBSERVE_STORES = 2,
+	OBSERVE_APART = 4,
+	OBSERVE_WHOLE = 8,
+};
 /* Its low 12 bits are those of no other distance that one word has to another:
  * shadow, mark of a load, mark of a store. */
 #define OBSERVE_STORED ((1u << 31) + 0x2a00)

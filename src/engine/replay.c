@@ -421,15 +421,17 @@ void replay_fill(struct replay *r, uint32_t index, const uint8_t *bytes,
 		 uint32_t len)
 {
 	memcpy(replay_shadow(r) + index, bytes, len);
-	if (r->observe.touches != 0)
+	if (r->observe.touches & OBSERVE_LOADS)
 		replay_mark(r, index, len, 0xff);
 }
 
 void replay_touch(struct replay *r, uint32_t index, uint32_t len, int is_store)
 {
+	const unsigned how = is_store ? OBSERVE_STORES : OBSERVE_LOADS;
+
 	if (r->observe.touches & OBSERVE_APART && is_store)
 		index += OBSERVE_STORED;
-	if (r->observe.touches != 0)
+	if (r->observe.touches & how)
 		replay_mark(r, index, len, 0xff);
 }
 

@@ -77,11 +77,11 @@ static void fill_in(struct replay *r, const struct replay_fill *f)
 
 	if (len == WIRE_GRANULE) { /* nearly always */
 		__builtin_memcpy(to, from, WIRE_GRANULE);
-		if (r->observe.touches != 0)
+		if (r->observe.touches & OBSERVE_LOADS)
 			__builtin_memset(mark, 0xff, WIRE_GRANULE);
 		return;
 	}
-	if (r->observe.touches != 0)
+	if (r->observe.touches & OBSERVE_LOADS)
 		__asm__ volatile("rep stosb"
 				 : "+D"(mark), "+c"(marks)
 				 : "a"(0xff)

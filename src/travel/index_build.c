@@ -9,7 +9,12 @@
  * short. (Sections of four times as long as reading the marks takes were tried:
  * an index of 69 MB instead of 88, and questions of 1.6 s instead of 0.4, for a
  * tree of a million nodes.) Code is known from what was translated for the
- * segment. */
+ * segment.
+ *
+ * Marks of loads and of stores share one map, 2 GiB from each other. Where a
+ * process has memory 2 GiB from other memory, they cannot be told apart (H2 of
+ * index_harvest.c): from then on two walkers go side by side, section by
+ * section, one with its stores marked and one with its loads. */
 #include "travel/index_harvest.h"
 
 #include "record/sandbox.h"
@@ -31,7 +36,7 @@ enum {
 	STEP_NS = SECTION_NS / 8, /* the clock is looked at so often */
 	STEP_LEAST = 1 << 8,	  /* counts */
 	TAIL = 1 << 12,		  /* counts of a thread's last section */
-	RAW_MOST = 256 << 20,	  /* bytes that are not compressed yet */
+	RAW_MOST = 1 << 30,	  /* bytes that are not compressed yet */
 };
 
 /* Shared; what follows the head is results. */
@@ -57,7 +62,9 @@ struct builder {
 	/* a worker's own */
 	struct timeline *timeline; /* which knows what threads forget */
 	struct walker *walker;
-	unsigned first; /* segment of the walker's thread */
+	struct walker *loads; /* of which loads are marked; NULL: of that */
+	bool is_split;	      /* there are two */
+	unsigned first;	      /* segment of the walkers' thread */
 	struct harvest *harvest;
 	struct index_bytes states, blob;
 	uint64_t counts[INDEX_SECTIONS_MAX];
@@ -215,8 +222,17 @@ static void note_fill(void *ctx, uint32_t index, uint64_t len)
 static void note_forgotten(void *ctx, uint32_t index, uint64_t len)
 {
 	struct builder *b = ctx;
+	unsigned which = HARVEST_STORES | (b->is_split ? 0 : HARVEST_LOADS);
 
-	b->has_lost |= harvest_forget(b->harvest, index, len) < 0;
+	b->has_lost |= harvest_forget(b->harvest, which, index, len) < 0;
+}
+
+static void note_forgotten_loads(void *ctx, uint32_t index, uint64_t len)
+{
+	struct builder *b = ctx;
+
+	b->has_lost |=
+	    harvest_forget(b->harvest, HARVEST_LOADS, index, len) < 0;
 }
 
 /* -- How large it may be -- */
@@ -239,7 +255,16 @@ struct budget {
 	uint64_t first, end; /* counts of the segment */
 	uint64_t tail;	     /* where the last section begins; 0: anywhere */
 };
-enum { FREE_BYTES = 1 << 20 }; /* that are not asked about */
+
+/* Bytes of a segment's part that are not asked about: a short recording of a
+ * program with much memory has few segments, and needs all of it. */
+static uint64_t free_bytes(const struct builder *b)
+{
+	enum { LEAST = 1 << 20, OF_ALL = 64 << 20 };
+	const uint64_t share = OF_ALL / b->n;
+
+	return share > LEAST ? share : LEAST;
+}
 
 static uint64_t process_bytes(const struct builder *b)
 {
@@ -263,7 +288,7 @@ static int find_budget(struct builder *b, unsigned segment, struct budget *out,
 	const double times =
 	    (double)all * TIMES > MOST ? MOST / (double)all : TIMES;
 
-	out->bytes = FREE_BYTES + (uint64_t)((double)bytes * times);
+	out->bytes = free_bytes(b) + (uint64_t)((double)bytes * times);
 	out->first = recording_segment(r, segment)->count;
 	out->tail = 0;
 	if (segment + 1 < l->end) {
@@ -291,8 +316,10 @@ static bool is_ahead(const struct builder *b, const struct budget *budget)
 	const uint64_t all = budget->end - budget->first;
 	const double part = all > 0 ? (double)done / (double)all : 1;
 
+	const double free = (double)free_bytes(b);
+
 	return (double)size_so_far(b) >
-	       FREE_BYTES + part * (double)(budget->bytes - FREE_BYTES);
+	       free + part * ((double)budget->bytes - free);
 }
 
 /* -- Sections -- */
@@ -351,6 +378,15 @@ static int run_section(struct builder *b, const struct budget *budget,
 	return 0;
 }
 
+/* The second walker, to where the first is: `to` is its count, or the segment
+ * has ended. */
+static int run_loads(struct builder *b, uint64_t to, struct hark_err *err)
+{
+	enum walker_stop stop;
+
+	return b->loads == NULL ? 0 : walker_run_part(b->loads, to, &stop, err);
+}
+
 static int note_state(struct builder *b, struct hark_err *err)
 {
 	struct index_state s = {0};
@@ -374,10 +410,10 @@ static int join_sections(struct builder *b, struct hark_err *err)
 static bool is_too_much(const struct builder *b, const struct budget *budget)
 {
 	return b->blob.len > 2 * budget->bytes ||
-	       harvest_size(b->harvest) > RAW_MOST ||
-	       !harvest_has_values(b->harvest);
+	       harvest_size(b->harvest) > RAW_MOST;
 }
 
+/* 1: loads and stores are to be marked in two maps, and all of it done anew. */
 static int run_sections(struct builder *b, unsigned segment,
 			struct hark_err *err)
 {
@@ -398,8 +434,12 @@ static int run_sections(struct builder *b, unsigned segment,
 			return -1;
 		rc = run_section(b, &budget, &step, err);
 		if (rc < 0 ||
+		    run_loads(b, rc == 0 ? walker_count(b->walker) : UINT64_MAX,
+			      err) < 0 ||
 		    harvest_section(b->harvest, b->n_sections, err) < 0)
 			return -1;
+		if (!b->is_whole && !harvest_has_values(b->harvest))
+			return 1;
 		b->n_sections++;
 		if (!b->is_whole && is_too_much(b, &budget) &&
 		    join_sections(b, err) < 0)
@@ -535,8 +575,39 @@ static void thread_of(const struct builder *b, unsigned segment,
 	(*end)++;
 }
 
-static int need_walker(struct builder *b, unsigned segment,
-		       struct hark_err *err)
+static void drop_walkers(struct builder *b)
+{
+	walker_free(b->walker);
+	walker_free(b->loads);
+	harvest_free(b->harvest);
+	b->walker = b->loads = NULL;
+	b->harvest = NULL;
+}
+
+static int make_walker(struct builder *b, struct lane *l, unsigned first,
+		       unsigned end, struct hark_err *err)
+{
+	if (walker_new(b->rec->r, first, end, &b->walker, err) < 0)
+		return -1;
+	walker_on_record(b->walker, note_record, b);
+	walker_on_memory(b->walker, note_fill, note_forgotten, b);
+	travel_forget_along(b->timeline, l, b->walker);
+	return walker_mark_for_index(
+	    b->walker, b->is_split ? WALKER_STORES : WALKER_BOTH, err);
+}
+
+static int make_loads_walker(struct builder *b, struct lane *l, unsigned first,
+			     unsigned end, struct hark_err *err)
+{
+	if (walker_new(b->rec->r, first, end, &b->loads, err) < 0)
+		return -1;
+	walker_on_memory(b->loads, NULL, note_forgotten_loads, b);
+	travel_forget_along(b->timeline, l, b->loads);
+	return walker_mark_for_index(b->loads, WALKER_LOADS, err);
+}
+
+static int need_walkers(struct builder *b, unsigned segment,
+			struct hark_err *err)
 {
 	unsigned first, end;
 	struct lane *l = lane_of(b->timeline, segment);
@@ -544,22 +615,16 @@ static int need_walker(struct builder *b, unsigned segment,
 	thread_of(b, segment, &first, &end);
 	if (b->walker != NULL && b->first == first)
 		return 0;
-	walker_free(b->walker);
-	harvest_free(b->harvest);
-	b->walker = NULL;
-	b->harvest = NULL;
+	drop_walkers(b);
 	b->first = first;
 	if (l == NULL)
 		return err_set(err, HARK_EINPUT, 0, "a segment of no thread");
-	if (walker_new(b->rec->r, first, end, &b->walker, err) < 0)
+	if (make_walker(b, l, first, end, err) < 0 ||
+	    (b->is_split && make_loads_walker(b, l, first, end, err) < 0))
 		return -1;
-	walker_on_record(b->walker, note_record, b);
-	walker_on_memory(b->walker, note_fill, note_forgotten, b);
-	travel_forget_along(b->timeline, l, b->walker);
-	if (walker_mark_apart(b->walker, err) < 0)
-		return -1;
-	b->harvest = harvest_new(walker_marks(b->walker),
-				 walker_shadow(b->walker), &b->blob);
+	b->harvest = harvest_new(
+	    walker_marks(b->is_split ? b->loads : b->walker),
+	    walker_marks(b->walker), walker_shadow(b->walker), &b->blob);
 	return b->harvest == NULL ? out_of_memory(err) : 0;
 }
 
@@ -572,7 +637,7 @@ static int begin(void *ctx, struct hark_err *err)
 	b->code_at = calloc(INDEX_PAGES, sizeof *b->code_at);
 	if (b->code_at == NULL)
 		return out_of_memory(err);
-	sandbox_enter(SANDBOX_GIGABYTES);
+	sandbox_enter(2 * SANDBOX_GIGABYTES); /* for two walkers */
 	return travel_open_bare(
 	    b->rec, recording_segment(b->rec->r, b->first_segment)->process,
 	    &b->timeline, err);
@@ -582,30 +647,43 @@ static int run_segment(struct builder *b, unsigned segment,
 		       struct hark_err *err)
 {
 	struct index_head *h = &b->head;
+	int rc;
 
-	if (walker_goto_segment(b->walker, segment, err) < 0 ||
-	    walker_forget_code(b->walker, err) < 0)
+	if (need_walkers(b, segment, err) < 0 ||
+	    walker_goto_segment(b->walker, segment, err) < 0 ||
+	    walker_forget_code(b->walker, err) < 0 ||
+	    (b->is_split && walker_goto_segment(b->loads, segment, err) < 0))
 		return -1;
 	*h = (struct index_head){0};
 	b->n_logged = 0;
 	b->has_lost = 0;
 	memset(b->recent, 0xff, sizeof b->recent);
 	h->fs[0] = walker_state(b->walker)->fs_base;
-	if (run_sections(b, segment, err) < 0)
-		return -1;
+	rc = run_sections(b, segment, err);
 	h->fs[1] = walker_state(b->walker)->fs_base;
-	return 0;
+	return rc;
+}
+
+/* Once it is known that marks cannot be told apart, all segments of the process
+ * are replayed twice. */
+static int run_split(struct builder *b, unsigned segment, struct hark_err *err)
+{
+	drop_walkers(b);
+	b->is_split = true;
+	return run_segment(b, segment, err);
 }
 
 static int run(void *ctx, unsigned piece, uint64_t *sum, struct hark_err *err)
 {
 	struct builder *b = ctx;
 	unsigned segment = b->first_segment + piece;
+	int rc;
 
 	*sum = 0;
-	if (need_walker(b, segment, err) < 0)
-		return -1;
-	if (run_segment(b, segment, err) < 0)
+	rc = run_segment(b, segment, err);
+	if (rc > 0)
+		rc = run_split(b, segment, err);
+	if (rc < 0)
 		return -1;
 	if (!walker_marks_all(b->walker))
 		make_blind(b);

@@ -7,7 +7,8 @@
  *
  * H1  What may have been touched is always said.
  * H2  What is known is said only of segments in which no page had marks that
- *     could be of either kind (harvest_has_values).
+ *     could be of either kind (harvest_has_values). The builder replays others
+ *     twice, with a map for each kind.
  * H3  Of what is forgotten only its own marks are taken away: not those at the
  *     same places of the map that are of a page 2 GiB from it.
  *
@@ -16,6 +17,7 @@
  * what a section has left. */
 #include "travel/index_harvest.h"
 
+#include "engine/shadow.h"
 #include "travel/marks.h"
 
 #include <emmintrin.h>
@@ -33,6 +35,7 @@ enum {
 	SOME_PAGES = 256,
 	GRANULES = INDEX_PAGE / WIRE_GRANULE, /* of a page */
 	FILLED_LEN = INDEX_PAGES / 8 * GRANULES,
+	MAP_PAGES_MOST = (256 << 20) / INDEX_PAGE,
 };
 
 /* A line that was touched and then forgotten, in the present section. */
@@ -56,11 +59,12 @@ enum { N_LINES = INDEX_PAGES * INDEX_PAGE_LINES };
 #define KNOWN_LEN ((size_t)N_LINES * sizeof(uint64_t))
 
 struct harvest {
-	uint8_t *map;		  /* borrowed */
+	uint8_t *loads, *stores;  /* borrowed: maps, or one map */
 	const uint8_t *shadow;	  /* borrowed */
 	uint8_t *filled;	  /* owned: a bit for each granule */
 	uint64_t *known;	  /* owned: of each line, a bit for each byte */
-	uint8_t *in_map;	  /* owned: pages that there are */
+	uint8_t *in_loads;	  /* owned: pages that there are */
+	uint8_t *in_stores;	  /* in_loads, or owned */
 	uint8_t *in_shadow;	  /* owned */
 	struct index_bytes *blob; /* borrowed */
 	struct cluster *clusters[INDEX_CLUSTERS]; /* owned */
@@ -78,22 +82,31 @@ struct harvest {
 
 /* -- Life -- */
 
-struct harvest *harvest_new(uint8_t *map, const uint8_t *shadow,
-			    struct index_bytes *blob)
+/* Is there one map for both kinds of marks? */
+static bool is_one_map(const struct harvest *h)
+{
+	return h->loads == h->stores;
+}
+
+struct harvest *harvest_new(uint8_t *loads, uint8_t *stores,
+			    const uint8_t *shadow, struct index_bytes *blob)
 {
 	struct harvest *h = calloc(1, sizeof *h);
 
 	if (h == NULL)
 		return NULL;
-	h->map = map;
+	h->loads = loads;
+	h->stores = stores;
 	h->shadow = shadow;
 	h->blob = blob;
 	h->filled = calloc(1, FILLED_LEN);
 	h->known = mmap(NULL, KNOWN_LEN, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	h->in_map = malloc(N_PAGES);
+	h->in_loads = malloc(N_PAGES);
+	h->in_stores = is_one_map(h) ? h->in_loads : malloc(N_PAGES);
 	h->in_shadow = malloc(N_PAGES);
-	if (h->filled == NULL || h->known == MAP_FAILED || h->in_map == NULL ||
+	if (h->filled == NULL || h->known == MAP_FAILED ||
+	    h->in_loads == NULL || h->in_stores == NULL ||
 	    h->in_shadow == NULL) {
 		harvest_free(h);
 		return NULL;
@@ -133,7 +146,9 @@ void harvest_free(struct harvest *h)
 	free(h->filled);
 	if (h->known != MAP_FAILED)
 		munmap(h->known, KNOWN_LEN);
-	free(h->in_map);
+	if (!is_one_map(h))
+		free(h->in_stores);
+	free(h->in_loads);
 	free(h->in_shadow);
 	free(h->stash);
 	free(h);
@@ -157,15 +172,16 @@ static uint32_t loads_at(uint32_t line)
 	return line * INDEX_LINE + OBSERVE_SKEW;
 }
 
-static uint32_t stores_at(uint32_t line)
+static uint32_t stores_at(const struct harvest *h, uint32_t line)
 {
-	return loads_at(line) + OBSERVE_STORED;
+	return loads_at(line) + (is_one_map(h) ? OBSERVE_STORED : 0);
 }
 
-/* A bit for each byte of a line of the map. */
-static uint64_t marks_at(const struct harvest *h, uint32_t at)
+/* A bit for each byte of a line of a map. */
+static uint64_t marks_at(const uint8_t *map, const uint8_t *present,
+			 uint32_t at)
 {
-	const uint8_t *line = marks_line(h->map, h->in_map, at);
+	const uint8_t *line = marks_line(map, present, at);
 	uint64_t bits = 0;
 
 	for (unsigned i = 0; line != NULL && i < INDEX_LINE / 16; i++)
@@ -173,6 +189,16 @@ static uint64_t marks_at(const struct harvest *h, uint32_t at)
 			    (const __m128i *)(line + (size_t)16 * i)))
 			<< 16 * i;
 	return bits;
+}
+
+static uint64_t loads_of(const struct harvest *h, uint32_t line)
+{
+	return marks_at(h->loads, h->in_loads, loads_at(line));
+}
+
+static uint64_t stores_of(const struct harvest *h, uint32_t line)
+{
+	return marks_at(h->stores, h->in_stores, stores_at(h, line));
 }
 
 static bool is_in_shadow(const struct harvest *h, uint32_t index)
@@ -186,10 +212,10 @@ static bool has_neighbour(const struct harvest *h, uint32_t page)
 {
 	const uint32_t first = page * INDEX_PAGE, last = first + INDEX_PAGE - 1;
 
-	return is_in_shadow(h, first + OBSERVE_STORED) ||
-	       is_in_shadow(h, last + OBSERVE_STORED) ||
-	       is_in_shadow(h, first - OBSERVE_STORED) ||
-	       is_in_shadow(h, last - OBSERVE_STORED);
+	return is_one_map(h) && (is_in_shadow(h, first + OBSERVE_STORED) ||
+				 is_in_shadow(h, last + OBSERVE_STORED) ||
+				 is_in_shadow(h, first - OBSERVE_STORED) ||
+				 is_in_shadow(h, last - OBSERVE_STORED));
 }
 
 /* -- Fills -- */
@@ -248,7 +274,8 @@ static void unmark(uint8_t *line, uint64_t mask)
 		line[__builtin_ctzll(mask)] = 0;
 }
 
-static int forget_line(struct harvest *h, uint32_t line, uint64_t mask)
+static int forget_line(struct harvest *h, unsigned which, uint32_t line,
+		       uint64_t mask)
 {
 	const uint32_t page = line / INDEX_PAGE_LINES;
 	struct stashed s = {.line = line};
@@ -257,29 +284,31 @@ static int forget_line(struct harvest *h, uint32_t line, uint64_t mask)
 		h->known[line] &= ~mask;
 	if (!is_in_shadow(h, line * INDEX_LINE)) /* H3 */
 		return 0;
-	s.read = marks_at(h, loads_at(line)) & mask;
-	s.written = marks_at(h, stores_at(line)) & mask;
+	if (which & HARVEST_LOADS)
+		s.read = loads_of(h, line) & mask;
+	if (which & HARVEST_STORES)
+		s.written = stores_of(h, line) & mask;
 	if ((s.read | s.written) != 0 && has_neighbour(h, page))
 		h->is_mixed = true; /* H2 */
 	if (s.read != 0)
-		unmark(h->map + loads_at(line), s.read);
+		unmark(h->loads + loads_at(line), s.read);
 	if (s.written != 0)
-		unmark(h->map + stores_at(line), s.written);
+		unmark(h->stores + stores_at(h, line), s.written);
 	return (s.read | s.written) != 0 ? stash_line(h, &s) : 0;
 }
 
-/* Which pages of the map there are, of those from `at` on that hold marks of
- * `n` pages of the index. */
-static void look_at_map(struct harvest *h, uint32_t at, uint32_t n)
+/* Which pages of a map there are, of those from `at` on that hold marks of `n`
+ * pages of the index. */
+static void look_at_map(const uint8_t *map, uint8_t *present, uint32_t at,
+			uint32_t n)
 {
 	uint32_t first = at / INDEX_PAGE, some = n + 1;
 
 	if (first + some > N_PAGES)
 		some = N_PAGES - first;
-	touched_pages(h->map + (size_t)first * INDEX_PAGE, some,
-		      h->in_map + first);
+	touched_pages(map + (size_t)first * INDEX_PAGE, some, present + first);
 	if (some <= n)
-		touched_pages(h->map, n + 1 - some, h->in_map);
+		touched_pages(map, n + 1 - some, present);
 }
 
 /* Which pages of the shadow there are, of `n` from that of the index on. */
@@ -296,15 +325,16 @@ static void look_at_shadow(struct harvest *h, uint32_t index, uint32_t n)
 }
 
 /* At most SOME_PAGES of them, from the first byte on. */
-static int forget_pages(struct harvest *h, uint32_t index, uint64_t len)
+static int forget_pages(struct harvest *h, unsigned which, uint32_t index,
+			uint64_t len)
 {
 	const uint32_t n_lines = (uint32_t)(WIRE_SHADOW_SIZE / INDEX_LINE);
 	uint64_t first = index / INDEX_LINE;
 	uint64_t last = (index + len - 1) / INDEX_LINE;
 	uint32_t n = (uint32_t)((last - first) / INDEX_PAGE_LINES) + 2;
 
-	look_at_map(h, loads_at((uint32_t)first), n);
-	look_at_map(h, stores_at((uint32_t)first), n);
+	look_at_map(h->loads, h->in_loads, loads_at((uint32_t)first), n);
+	look_at_map(h->stores, h->in_stores, stores_at(h, (uint32_t)first), n);
 	look_at_shadow(h, index, n);
 	look_at_shadow(h, index + OBSERVE_STORED, n + 1);
 	look_at_shadow(h, index - OBSERVE_STORED, n + 1);
@@ -312,7 +342,7 @@ static int forget_pages(struct harvest *h, uint32_t index, uint64_t len)
 		uint32_t line = (uint32_t)(i % n_lines);
 		bool is_whole = i > first && i < last;
 
-		if (forget_line(h, line,
+		if (forget_line(h, which, line,
 				is_whole ? UINT64_MAX
 					 : mask_in(line, index, len)) < 0)
 			return -1;
@@ -320,14 +350,15 @@ static int forget_pages(struct harvest *h, uint32_t index, uint64_t len)
 	return 0;
 }
 
-int harvest_forget(struct harvest *h, uint32_t index, uint64_t len)
+int harvest_forget(struct harvest *h, unsigned which, uint32_t index,
+		   uint64_t len)
 {
 	const uint64_t most = (uint64_t)SOME_PAGES * INDEX_PAGE;
 
 	while (len > 0) {
 		uint64_t some = len < most ? len : most;
 
-		if (forget_pages(h, index, some) < 0)
+		if (forget_pages(h, which, index, some) < 0)
 			return -1;
 		index += (uint32_t)some;
 		len -= some;
@@ -410,8 +441,7 @@ static struct index_line line_of(struct harvest *h, uint32_t line,
 
 static void add_line(struct harvest *h, uint32_t line, bool is_shadow)
 {
-	uint64_t read = marks_at(h, loads_at(line));
-	uint64_t written = marks_at(h, stores_at(line));
+	uint64_t read = loads_of(h, line), written = stores_of(h, line);
 	struct stashed s = take_stashed(h, line);
 	uint64_t changed =
 	    is_shadow ? take_filled(h, line) | written | s.written : 0;
@@ -434,10 +464,10 @@ static bool is_in_map(const struct harvest *h, uint32_t page)
 	const uint32_t line = page * INDEX_PAGE_LINES;
 	const uint32_t end = line + INDEX_PAGE_LINES - 1;
 
-	return (h->in_map[loads_at(line) / INDEX_PAGE] |
-		h->in_map[loads_at(end) / INDEX_PAGE] |
-		h->in_map[stores_at(line) / INDEX_PAGE] |
-		h->in_map[stores_at(end) / INDEX_PAGE]) &
+	return (h->in_loads[loads_at(line) / INDEX_PAGE] |
+		h->in_loads[loads_at(end) / INDEX_PAGE] |
+		h->in_stores[stores_at(h, line) / INDEX_PAGE] |
+		h->in_stores[stores_at(h, end) / INDEX_PAGE]) &
 	       1;
 }
 
@@ -678,26 +708,48 @@ static void find_clusters(struct harvest *h)
 	memset(h->is_marked, 0, sizeof h->is_marked);
 	for (uint32_t i = 0; (i = next_page(h->in_shadow, i)) < N_PAGES; i++)
 		h->is_marked[i / INDEX_CLUSTER_PAGES] = true;
-	for (uint32_t i = 0; (i = next_page(h->in_map, i)) < N_PAGES; i++) {
+	for (uint32_t i = 0; (i = next_page(h->in_loads, i)) < N_PAGES; i++)
 		note_marked(h, i, loads_at(0));
-		note_marked(h, i, stores_at(0));
-	}
+	for (uint32_t i = 0; (i = next_page(h->in_stores, i)) < N_PAGES; i++)
+		note_marked(h, i, stores_at(h, 0));
 	for (size_t i = 0; i < h->n_stash; i++)
 		h->is_marked[h->stash[i].line / INDEX_CLUSTER_LINES] = true;
 }
 
-/* All marks are known: they begin anew. */
-static void clear_map(struct harvest *h)
+static uint32_t count_pages(const uint8_t *present)
 {
-	for (uint32_t page = 0; (page = next_page(h->in_map, page)) < N_PAGES;
+	uint32_t n = 0;
+
+	for (uint32_t page = 0; (page = next_page(present, page)) < N_PAGES;
 	     page++)
-		memset(h->map + (size_t)page * INDEX_PAGE, 0, INDEX_PAGE);
+		n++;
+	return n;
+}
+
+/* All marks are known: they begin anew. Pages that are there are quicker to
+ * mark again, but sections of a large program each touch others. */
+static void clear_map(uint8_t *map, const uint8_t *present)
+{
+	if (count_pages(present) > MAP_PAGES_MOST) {
+		shadow_give_back((uint64_t)map, 0, WIRE_SHADOW_SIZE);
+		return;
+	}
+	for (uint32_t page = 0; (page = next_page(present, page)) < N_PAGES;
+	     page++)
+		memset(map + (size_t)page * INDEX_PAGE, 0, INDEX_PAGE);
+}
+
+static void look_at_all(struct harvest *h)
+{
+	touched_pages(h->loads, N_PAGES, h->in_loads);
+	if (!is_one_map(h))
+		touched_pages(h->stores, N_PAGES, h->in_stores);
+	touched_pages(h->shadow, N_PAGES, h->in_shadow);
 }
 
 int harvest_section(struct harvest *h, unsigned section, struct hark_err *err)
 {
-	touched_pages(h->map, N_PAGES, h->in_map);
-	touched_pages(h->shadow, N_PAGES, h->in_shadow);
+	look_at_all(h);
 	sort_stash(h);
 	h->at_stash = 0;
 	h->n_lines = h->n_changed = 0;
@@ -713,6 +765,8 @@ int harvest_section(struct harvest *h, unsigned section, struct hark_err *err)
 				       "out of memory");
 	}
 	h->n_stash = h->at_stash = 0;
-	clear_map(h);
+	clear_map(h->loads, h->in_loads);
+	if (!is_one_map(h))
+		clear_map(h->stores, h->in_stores);
 	return 0;
 }

@@ -2,7 +2,8 @@
  *
  * While a segment is replayed with loads and stores marked apart
  * (engine/observe.h), the marks are read at the end of each section, and taken
- * away. Hosted. */
+ * away. Or it is replayed twice, side by side, once for each kind of marks.
+ * Hosted. */
 #ifndef TRAVEL_INDEX_HARVEST_H
 #define TRAVEL_INDEX_HARVEST_H
 
@@ -12,10 +13,11 @@
 
 struct harvest; /* opaque */
 
-/* Of a segment; marks and shadow of its replay; blocks go to the blob, which
- * is borrowed. NULL: no memory. */
-struct harvest *harvest_new(uint8_t *map, const uint8_t *shadow,
-			    struct index_bytes *blob);
+/* Of a segment; maps with the marks of loads and of stores (the same map twice:
+ * of both, apart), and the shadow; blocks go to the blob. All are borrowed.
+ * NULL: no memory. */
+struct harvest *harvest_new(uint8_t *loads, uint8_t *stores,
+			    const uint8_t *shadow, struct index_bytes *blob);
 void harvest_free(struct harvest *h);
 /* A segment begins: nothing is marked, and nothing known of others is kept. */
 void harvest_begin(struct harvest *h);
@@ -23,8 +25,10 @@ void harvest_begin(struct harvest *h);
 /* The log has changed the shadow there. */
 void harvest_fill(struct harvest *h, uint32_t index, uint64_t len);
 /* What was touched there counts as touched, but nothing is known of it any
- * more. -1: no memory. */
-int harvest_forget(struct harvest *h, uint32_t index, uint64_t len);
+ * more. `which` marks have come to this moment. -1: no memory. */
+enum harvest_kinds { HARVEST_LOADS = 1, HARVEST_STORES = 2 };
+int harvest_forget(struct harvest *h, unsigned which, uint32_t index,
+		   uint64_t len);
 /* A section ends: its marks are taken. Sections are numbered from 0. */
 int harvest_section(struct harvest *h, unsigned section, struct hark_err *err);
 

@@ -25,7 +25,8 @@ void timeline_on_progress(struct timeline *t, hark_progress *f, void *ctx);
 int timeline_prepare(struct timeline *t, const struct hark_position *from,
 		     const struct hark_position *to, unsigned n,
 		     struct hark_error *err);
-int timeline_prepare_search(struct timeline *t, struct hark_error *err);
+int timeline_prepare_search(struct timeline *t, int is_long_only,
+			    struct hark_error *err);
 
 unsigned timeline_n_threads(const struct timeline *t);
 const struct hark_thread *timeline_thread(const struct timeline *t, unsigned i);

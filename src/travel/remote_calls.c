@@ -103,6 +103,13 @@ int hark_prepare_search(struct hark_timeline *t, struct hark_error *err)
 	return call_for(t, &h, NULL, 0, err);
 }
 
+int hark_prepare_long_search(struct hark_timeline *t, struct hark_error *err)
+{
+	struct channel_head h = {.op = CHANNEL_PREPARE_SEARCH, .args = {1}};
+
+	return call_for(t, &h, NULL, 0, err);
+}
+
 /* -- Threads -- */
 
 unsigned hark_n_threads(const struct hark_timeline *t)

@@ -272,7 +272,7 @@ static void do_prepare(struct channel_head *h, struct hark_error *err)
 
 static void do_prepare_search(struct channel_head *h, struct hark_error *err)
 {
-	h->rc = timeline_prepare_search(server.t, err);
+	h->rc = timeline_prepare_search(server.t, h->args[0] != 0, err);
 }
 
 static void do_thread(struct channel_head *h, struct hark_error *err)

@@ -384,8 +384,7 @@ static int has_index(const struct timeline *t)
 	return 0;
 }
 
-/* How many counts a segment has, in the mean. */
-static uint64_t mean_counts(struct timeline *t)
+static uint64_t all_counts(struct timeline *t, uint64_t *n_segments)
 {
 	struct recording *r = t->rec->r;
 	uint64_t sum = 0, n = 0;
@@ -400,6 +399,15 @@ static uint64_t mean_counts(struct timeline *t)
 			sum += last - recording_segment(r, l->first)->count;
 		n += l->end - l->first;
 	}
+	*n_segments = n;
+	return sum;
+}
+
+/* How many counts a segment has, in the mean. */
+static uint64_t mean_counts(struct timeline *t)
+{
+	uint64_t n, sum = all_counts(t, &n);
+
 	return n > 0 ? sum / n : 0;
 }
 
@@ -437,10 +445,14 @@ struct index *travel_index(struct timeline *t, unsigned without,
 	return rec->index;
 }
 
-int timeline_prepare_search(struct timeline *t, struct hark_error *err)
+int timeline_prepare_search(struct timeline *t, int is_long_only,
+			    struct hark_error *err)
 {
 	struct hark_err why = {0};
+	uint64_t n;
 
+	if (is_long_only && all_counts(t, &n) < INDEX_WORTH_COUNTS)
+		return 0;
 	if (travel_index(t, INDEX_WORTH, &why) == NULL && why.code == HARK_OK)
 		out_of_memory(&why);
 	return why.code == HARK_OK ? 0 : travel_failed(&why, err);

@@ -132,14 +132,18 @@ int walker_observe(struct walker *w, const struct observe *o,
 	return replay_observe(w->cpu, &with) < 0 ? out_of_memory(err) : 0;
 }
 
-int walker_mark_apart(struct walker *w, struct hark_err *err)
+int walker_mark_for_index(struct walker *w, enum walker_marks which,
+			  struct hark_err *err)
 {
-	const struct observe apart = {
-	    .touches = OBSERVE_LOADS | OBSERVE_STORES | OBSERVE_APART};
+	static const uint32_t touches[] = {
+	    [WALKER_BOTH] = OBSERVE_LOADS | OBSERVE_STORES | OBSERVE_APART,
+	    [WALKER_LOADS] = OBSERVE_LOADS | OBSERVE_WHOLE,
+	    [WALKER_STORES] = OBSERVE_STORES | OBSERVE_WHOLE,
+	};
+	const struct observe o = {.touches = touches[which]};
 
-	w->is_apart = 1;
-	return replay_keep_pages(w->cpu) < 0 ||
-		       replay_observe(w->cpu, &apart) < 0
+	w->is_for_index = 1;
+	return replay_keep_pages(w->cpu) < 0 || replay_observe(w->cpu, &o) < 0
 		   ? out_of_memory(err)
 		   : 0;
 }
@@ -353,8 +357,8 @@ static void forget(struct walker *w, uint64_t start, uint64_t len)
 		w->forgotten(w->memory_ctx, index, len);
 	/* With loads and stores marked apart, other memory has marks in the
 	 * same range of the map: `forgotten` knows which are to be cleared. */
-	assert(!w->is_apart || w->forgotten != NULL);
-	if (!w->is_apart)
+	assert(!w->is_for_index || w->forgotten != NULL);
+	if (!w->is_for_index)
 		replay_forget(w->cpu, index, len);
 }
 
@@ -482,7 +486,7 @@ static void note_left(struct walker *w)
 			w->change(w->change_ctx, index, t->size);
 		if (t->is_write && w->filled != NULL)
 			w->filled(w->memory_ctx, index, t->size);
-		if (w->is_apart)
+		if (w->is_for_index)
 			replay_touch(w->cpu, index, t->size, (int)t->is_write);
 		else if (t->is_write)
 			replay_forget(w->cpu, index, t->size);

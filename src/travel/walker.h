@@ -90,9 +90,11 @@ uint64_t walker_passed(const struct walker *w);
 int walker_observe(struct walker *w, const struct observe *o,
 		   struct hark_err *err);
 
-/* From here on loads and stores are marked apart (engine/observe.h), and that
- * is all: nothing is known of memory. */
-int walker_mark_apart(struct walker *w, struct hark_err *err);
+/* From here on its marks are an index's: loads and stores apart in one map
+ * (engine/observe.h), or one kind of them. Nothing is known of memory. */
+enum walker_marks { WALKER_BOTH, WALKER_LOADS, WALKER_STORES };
+int walker_mark_for_index(struct walker *w, enum walker_marks which,
+			  struct hark_err *err);
 /* Code is translated anew; and what was, since. -1: not all of it. */
 int walker_forget_code(struct walker *w, struct hark_err *err);
 int walker_translated(struct walker *w, replay_range *each, void *ctx);

@@ -43,7 +43,7 @@ struct walker {
 	unsigned first_section;
 	/* Where it needs more of the index to go on; UINT64_MAX: nowhere. */
 	uint64_t section_end;
-	int is_apart;	     /* walker_mark_apart */
+	int is_for_index;    /* walker_mark_for_index */
 	int has_windows;     /* somebody watches memory */
 	uint64_t windows_fs; /* the base of fs when that began, or changed */
 };

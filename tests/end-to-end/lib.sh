@@ -75,6 +75,12 @@ trap 'exit 130' INT TERM
 
 hark() { "$HARK" "$@"; }
 
+# times N: N, or as many times more as HARK_EFFORT says. What a script repeats, it
+# repeats `times N` times: as seldom as still finds most faults in `make check`,
+# and as often as is worth waiting for in `make check-long`, which sets HARK_EFFORT
+# to 10.
+times() { echo $(($1 * ${HARK_EFFORT:-1})); }
+
 plan() {
 	tests_planned=$1
 	echo "1..$1"

@@ -4,7 +4,8 @@
 # what the program itself said, and every way to a moment leads to the same.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
-plan 57
+plan 59
+WALKS=$(times 3) FRAMES=$(times 10) DAMAGES=$(times 8)
 
 build_image travel rel "$ROOT/tests/end-to-end/travel_ask.c" || exit 1
 
@@ -38,10 +39,10 @@ done
 
 for guest in back_writes turns thread_atomics sig_storm insn_avx512; do
 	hark record -q -o "$guest.hark" -- "$GUESTS/$guest" >/dev/null 2>&1
-	try ./travel walk "$guest.hark" 1 25
-	is "there and back again: $guest" "$status:$out" "0:25 rounds"
-	try ./travel frames "$guest.hark" 1 100
-	is "frames lead to the same: $guest" "$status:$out" "0:100 rounds"
+	try ./travel walk "$guest.hark" 1 "$WALKS"
+	is "there and back again: $guest" "$status:$out" "0:$WALKS rounds"
+	try ./travel frames "$guest.hark" 1 "$FRAMES"
+	is "frames lead to the same: $guest" "$status:$out" "0:$FRAMES rounds"
 done
 
 # -- The main stack where low halves of addresses are distances from fs --
@@ -110,11 +111,12 @@ is "a read that is given up" "$(HARK_SECTION_COUNTS=none ./travel stopped left.h
 
 # -- Sections: beginning in the middle of a segment --
 build_image sections rel "$ROOT/tests/end-to-end/travel_sections.c" || exit 1
-for guest in back_writes:2000 back_far_unmap:700 turns:3000 thread_atomics:300 back_shared:500 \
+for guest in back_writes:2000 back_far_unmap:700 back_far_twins:700 turns:3000 thread_atomics:300 back_shared:500 \
 	insn_random_steps:9000; do
 	hark record -q -o sections.hark --force -- "$GUESTS/${guest%:*}" \
 		>/dev/null 2>&1
-	try env HARK_SECTION_COUNTS="${guest#*:}" ./sections sections.hark
+	try env HARK_SECTION_COUNTS=$((10 * ${guest#*:} / $(times 3))) \
+		./sections sections.hark
 	like "a section begins with what the replay before it left: $guest" \
 		"$status $out" \
 		'^0 [1-9][0-9]+ begins, [1-9][0-9]+ bytes touched, [1-9][0-9]+ known, 0 segments without$'
@@ -122,7 +124,7 @@ done
 
 # -- An index of many segments --
 build_image index rel "$ROOT/tests/end-to-end/travel_index.c" || exit 1
-for guest in back_writes turns thread_atomics insn_random_steps rec_strings; do
+for guest in back_writes back_far_twins turns thread_atomics insn_random_steps rec_strings; do
 	hark record -q --key-every 20000 -o "many-$guest.hark" -- \
 		"$GUESTS/$guest" >"many-$guest.told" 2>&1
 	try ./index "many-$guest.hark" 4000
@@ -151,10 +153,11 @@ done
 cp "$file.index" good.index
 size=$(stat -c %s good.index)
 wrong=0
-for ((i = 1; i <= 40; i++)); do
+# One half of them in its first 180 bytes, one half from there on.
+for ((i = 1; i <= DAMAGES; i++)); do
 	cp good.index "$file.index"
 	printf '\xa5\x5a' | dd of="$file.index" bs=1 conv=notrunc status=none \
-		seek=$((i < 20 ? i * 9 : size / 40 * i - i))
+		seek=$((i * 2 < DAMAGES ? i * 360 / DAMAGES : size * i / DAMAGES - i))
 	if ./travel writes "$file" "$address" "$len" >seen 2>said; then
 		cmp -s told seen || wrong=$((wrong + 1))
 	else
