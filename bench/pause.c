@@ -13,7 +13,8 @@
  * observer opens a window by writing its number, and reads what the threads
  * have left in it after going on to the next: no signal, no system call, and
  * so nothing that a visitor could disturb or restart. A gap belongs to the
- * window in which it ends. The layout is known to bench/door: ORDER board.
+ * window in which it ends: the observer waits for a look before it goes on to
+ * the next. The layout is known to bench/door: ORDER board.
  *
  * Ends when `stop` is set, when its parent dies, or after SECONDS. Exit
  * status 0 if every thread has looked to the end. */
@@ -44,7 +45,7 @@ struct board {
 	_Atomic uint32_t window; /* written by the observer */
 	_Atomic uint32_t stop;	 /* written by the observer */
 	_Atomic uint32_t ready;	 /* threads that look */
-	uint32_t unused;
+	_Atomic uint32_t beat;	 /* changes with every look */
 	struct window windows[WINDOWS];
 };
 _Static_assert(offsetof(struct board, windows) == 16, "bench/door knows");
@@ -94,6 +95,8 @@ static void *look(void *unused)
 		keep_longest(&w->thread_ns, now - last);
 		keep_longest(&w->all_ns, alone_ns(now));
 		last = now;
+		atomic_fetch_add_explicit(&board->beat, 1,
+					  memory_order_relaxed);
 		if (now > until_ns)
 			break;
 	}

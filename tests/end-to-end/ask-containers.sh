@@ -15,11 +15,14 @@ record() {
 	true
 }
 
-# wrong NAME AT LEAST: what hark says otherwise than the program did.
+# wrong NAME AT LEAST NUMBER: what hark says otherwise than the program did. The first
+# of the programs is asked for each third container, the next one for those after
+# these, and so on; with HARK_EFFORT for more of them or all.
 wrong() {
 	local got n=0
 	while IFS= read -r line; do
 		n=$((n + 1))
+		(((n + $3) % 3 < $(times 1))) || continue
 		got=$("$HARK" ask "$1.hark" value "${line%% = *}" 2>&1)
 		[ "$got" = "$line" ] || printf '%s\n%s\n' "$line" "$got"
 	done <"$1.out"
@@ -36,7 +39,7 @@ for how in 'g++ -std=c++17 -O0' 'g++ -std=c++20 -O2' 'g++ -std=c++11 -O0' \
 	# shellcheck disable=SC2086  # a command and its options
 	$how -g -w -o c "$SRC/ask_containers.cc" || exit 1
 	record c $n
-	is "containers: $how" "$(wrong c 44)" ""
+	is "containers: $how" "$(wrong c 44 $n)" ""
 done
 
 # -- Where they are parts, and as they are --

@@ -28,13 +28,16 @@ for f in json.load(sys.stdin)["frames"]:
         break' "$2"
 }
 
-# wrong NAME: what hark says otherwise than the program did.
+# wrong NAME NUMBER: what hark says otherwise than the program did. Each program of a
+# language is asked for each third expression, and those of NUMBER 0, 1 and 2 for all
+# together; with HARK_EFFORT for more of them or all.
 wrong() {
 	local file=$1 frame n=0 what
 	frame=$(frame_of "$1" crash)
 	while read -r line; do
 		what=${line%% = *}
 		n=$((n + 1))
+		(((n + $2) % 3 < $(times 1))) || continue
 		[ "$(value "$what" --frame "$frame")" = "$line" ] ||
 			echo "$line: $(value "$what" --frame "$frame")"
 	done <"$1.out"
@@ -43,11 +46,13 @@ wrong() {
 
 # -- C --
 
+number=0
 for how in 'gcc -g -O0' 'gcc -gdwarf-4 -O0' 'clang -g -O0'; do
 	# shellcheck disable=SC2086  # a command and its options
 	$how -w -o a "$SRC/ask_language.c" || exit 1
 	record a
-	is "expressions of C: $how" "$(wrong a)" ""
+	is "expressions of C: $how" "$(wrong a $number)" ""
+	number=$((number + 1))
 done
 
 frame=$(frame_of a crash)
@@ -75,13 +80,14 @@ like "the bytes of a value that is nowhere" "$(value 'counter + 1:4' |
 
 # -- C++ --
 
-file=r
+file=r number=0
 for how in 'g++ -g -O0' 'g++ -gdwarf-4 -fdebug-types-section -O0' \
 	'clang++ -g -O0'; do
 	# shellcheck disable=SC2086  # a command and its options
 	$how -w -o r "$SRC/ask_language.cc" || exit 1
 	record r
-	is "expressions of C++: $how" "$(wrong r)" ""
+	is "expressions of C++: $how" "$(wrong r $number)" ""
+	number=$((number + 1))
 	frame=$(frame_of r crash)
 	item='{x = 3, y = 1.5, kind = SMALL, grid = {4, 5, 6}}'
 	is "a reference is what it refers to" "$(value i --frame "$frame")" \

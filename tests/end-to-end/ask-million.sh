@@ -10,13 +10,13 @@ hark record -q --key-every=77777 -o million.hark -- "$GUESTS/back_million" >trut
 is "the program tells a million values" "$(wc -l <truth)" 1000000
 # The replay holds no list: it is given 96 MB (collecting a million took 164).
 HARK_MAX_MEMORY=96M timeout 300 "$HARK" ask million.hark writes million.value >list
-sed -n 's/^.* -> \([0-9]*\)  (.*)$/\1/p' list >after
+awk '$2 == "million.value:" && $4 == "->" && $6 ~ /^\(/ && /\)$/ {
+	print $3 >"before"; print $5 >"after" }' list
 ok "exactly these were written" cmp truth after
 is "and nothing else" "$(wc -l <list)" 1000000
 # What was there before is what the one before has written; the first found what
 # nobody had told.
-is "each found what the one before left" "$(sed 's/^.*value: \(.*\) -> .*/\1/' list |
-	paste -d ' ' - <(echo; head -n -1 truth) |
+is "each found what the one before left" "$(paste -d ' ' before <(echo; head -n -1 truth) |
 	awk 'NR > 1 && $1 != $2' | head -n 3)" ""
 is "moments ascend" "$(sed 's/ .*//; s/^1://' list | awk -F+ '
 	$1 < count || ($1 == count && $2 + 0 <= step) { print NR ": " $0 }

@@ -5,7 +5,7 @@
 # list of writes has that order, each has found what the one before left, at each
 # moment memory is what it was, and the last one is the last.
 . "$(dirname "$0")/lib.sh"
-TURNS=200
+TURNS=$(times 60)
 WAYS=(flag fresh spin mutex count)
 plan $((11 * ${#WAYS[@]}))
 
@@ -20,7 +20,7 @@ chain() {
 moments() {
 	local i at what
 
-	for ((i = 17; i <= TURNS; i += 48)); do
+	for ((i = 17; i <= TURNS; i += TURNS / 4 - 1)); do
 		at=$(sed -n "$i{s/ .*//p;q}" list)
 		for what in shared.value counted.value; do
 			hark ask o.hark value "$what" --at "$at" |
@@ -32,7 +32,7 @@ moments() {
 for way in "${WAYS[@]}"; do
 	# Key frames in the middle: shadows are empty there. Who waits for a flag
 	# counts all the while.
-	every=300
+	every=$((TURNS * 3 / 2))
 	case $way in flag | fresh) every=3000 ;; esac
 	for keys in "" --key-every=$every; do
 		how=$way${keys:+, with key frames}

@@ -2,11 +2,12 @@
 # timeout: 600
 # Random programs keep an account of what they load and store; a recording says
 # the same: lists of loads and stores with what they found, last writes, and
-# values at moments and at the end. PROGRAMS=1000 is a long run.
+# values at moments and at the end. PROGRAMS=1000 is a long run, FIRST=N begins with
+# another one.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 
-PROGRAMS=${PROGRAMS:-4} FIRST=${FIRST:-0}
+PROGRAMS=${PROGRAMS:-$(times 1)} FIRST=${FIRST:-1}
 OPTIONS=("-O0" "-O1" "-O2" "-O3" "-O2 -static" "-O1 -fno-pie -no-pie" "-O3 -fPIC"
 	"-O0 -static")
 plan $((PROGRAMS + 1))

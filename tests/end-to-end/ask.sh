@@ -18,31 +18,37 @@ record() {
 	"$HARK" record -q -o "$name.hark" -- "$@" >"$name.out"
 }
 
-# wrong NAME: prints what hark ask says otherwise than the program did.
+# wrong NAME: prints what hark ask says otherwise than the program did. It says the
+# same things at each mark; each of them is asked for at one of these, one after the
+# other in turn, or at as many as HARK_EFFORT says.
 wrong() {
 	ask "$1.hark" calls mark --json >marks.json || return 1
 	python3 - "$HARK" "$1" <<'EOF'
-import json, subprocess, sys
+import json, os, subprocess, sys
 
 hark, name = sys.argv[1:]
+effort = int(os.environ.get("HARK_EFFORT") or 1)
 marks = [json.loads(line)["position"] for line in open("marks.json")]
-said, n, asked = [], 0, 0
+said, n, asked = {}, 0, 0
 for line in open(name + ".out"):
     frame, _, rest = line.rstrip("\n").partition(" ")
-    if frame != "mark":
-        said.append((frame, rest))
-        continue
-    for frame, rest in said:
-        what, _, expected = rest.partition(" = ")
+    if frame == "mark":
+        n += 1
+    else:
+        said.setdefault((frame, rest.partition(" = ")[0]), []).append((n, rest))
+for i, ((frame, what), moments) in enumerate(said.items()):
+    for k, (at, rest) in enumerate(moments):
+        if (k - i) % len(moments) >= effort:
+            continue
         r = subprocess.run(
-            [hark, "ask", name + ".hark", "value", what, "--at", marks[n],
+            [hark, "ask", name + ".hark", "value", what, "--at", marks[at],
              "--frame", frame], capture_output=True, text=True, timeout=300)
         asked += 1
         if r.stdout != rest + "\n":
-            print(f"at {marks[n]}: {rest}: {r.stdout}{r.stderr}")
-    said, n = [], n + 1
-if n != len(marks) or asked < 10:
-    print(f"{n} marks, {len(marks)} calls, {asked} questions")
+            print(f"at {marks[at]}: {rest}: {r.stdout}{r.stderr}")
+all_said = sum(map(len, said.values()))
+if n != len(marks) or all_said < 10 or asked < len(said):
+    print(f"{n} marks, {len(marks)} calls, {all_said} values, {asked} questions")
 EOF
 }
 

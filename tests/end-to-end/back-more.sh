@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # timeout: 600
-# also: asan
+# long: asan
 # hark back: what gdb can do besides going back and forth.  Answers are held
 # against what the programs said themselves.
 . "$(dirname "$0")/lib.sh"

@@ -8,6 +8,7 @@
 . "$ROOT/tests/end-to-end/image.bash"
 . "$ROOT/tests/end-to-end/back.bash"
 plan 42
+STEPS=$(times 20)
 
 build_image seen rel "$SRC/back_remap_ask.c" || exit 1
 gcc -g -O0 -std=gnu17 -pthread "$SRC/back_remap.c" -o remap || exit 1
@@ -23,7 +24,7 @@ check() {
 	is "$name: the program knows what it does" "$status:$err" "0:"
 	sed "s/ hidden / $hidden /" <<<"$out" >"$name.told"
 	for way in up down mixed steps; do
-		try timeout 300 ./seen "$way" "$name.hark" "$name.told"
+		try timeout 300 ./seen "$way" "$name.hark" "$name.told" "$STEPS"
 		is "$name: what is known, $way" "$out$err" "asked, 0 wrong"
 	done
 }

@@ -1,12 +1,13 @@
 /* tests/end-to-end/back_remap_ask.c - what a recording of back_remap knows at
  * each moment, held against what the program said.
  *
- *	back_remap_ask WAY FILE TOLD
+ *	back_remap_ask WAY FILE TOLD [STEPS]
  *
  * WAY: up, down, mixed: moments in that order; steps: back from each of them,
- * one by one, and what is known there is what one who comes from before knows;
- * possible: what it may hold is nothing that it cannot. Prints what is wrong,
- * and how much was asked. */
+ * one by one (STEPS of them, 100 if that is more or not said), and what is
+ * known there is what one who comes from before knows; possible: what it may
+ * hold is nothing that it cannot. Prints what is wrong, and how much was asked.
+ */
 #include <hark/recording.h>
 
 #include <err.h>
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOMENTS_MOST = 256, TOLD_MOST = 1024, STEPS = 100 };
+enum { MOMENTS_MOST = 256, TOLD_MOST = 1024, STEPS_MOST = 100 };
 
 static struct told {
 	unsigned moment;
@@ -22,7 +23,7 @@ static struct told {
 	char kind[8];
 	int is_written;
 } told[TOLD_MOST];
-static unsigned n_told, n_moments, n_asked, n_wrong;
+static unsigned n_told, n_moments, n_asked, n_wrong, n_steps = STEPS_MOST;
 static struct hark_position moments[MOMENTS_MOST];
 
 static struct hark_timeline *open_at(struct hark_recording *r, unsigned process)
@@ -165,13 +166,13 @@ static int is_same(const struct seen *a, const struct seen *b)
 static void check_steps(struct hark_timeline *back, struct hark_timeline *from,
 			const struct told *w)
 {
-	static struct seen seen[STEPS];
+	static struct seen seen[STEPS_MOST];
 	struct hark_stopped why;
 	struct hark_error e;
 	unsigned n = 0;
 
 	seek(back, &moments[w->moment]);
-	while (n < STEPS) {
+	while (n < n_steps) {
 		if (hark_step(back, HARK_BACKWARD, 1, &why, &e) < 0)
 			errx(1, "%s", e.text);
 		look(back, w->at, &seen[n++]);
@@ -222,8 +223,10 @@ int main(int argc, char **argv)
 	unsigned process;
 	uint64_t stop;
 
-	if (argc != 4)
-		errx(2, "back_remap_ask WAY FILE TOLD");
+	if (argc != 4 && argc != 5)
+		errx(2, "back_remap_ask WAY FILE TOLD [STEPS]");
+	if (argc == 5 && strtoul(argv[4], NULL, 10) < STEPS_MOST)
+		n_steps = (unsigned)strtoul(argv[4], NULL, 10);
 	load(argv[3], &process, &stop);
 	if (hark_open(argv[2], &r, &e) < 0)
 		errx(1, "%s", e.text);

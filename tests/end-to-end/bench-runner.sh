@@ -289,8 +289,9 @@ while :; do
 	case \$1 in
 	-p)
 		kill -STOP "\$2"
-		# It takes hold of a thread when that gets a processor.
-		while grep -qv ') T ' /proc/"\$2"/task/*/stat; do :; done
+		# It takes hold of a thread when that gets a processor; one that has
+		# ended is none.
+		while grep -qv ') [TZX] ' /proc/"\$2"/task/*/stat; do :; done
 		sleep 0.3
 		kill -CONT "\$2"
 		[ ! -e "$T/clumsy" ] || kill -SEGV "\$2"

@@ -34,7 +34,8 @@ plan 21
 begin "$GUESTS/blocked" end
 "$GUESTS/blocked" 0.2 >native.out
 snapshot >before
-ok "200 visits to 18 busy and blocked threads succeed" cycles 200
+VISITS=$(times 40)
+ok "$VISITS visits to 18 busy and blocked threads succeed" cycles "$VISITS"
 snapshot >after
 ok "maps, descriptors and signal state are as before" diff before after
 kill -0 $pid && kill $pid
@@ -42,19 +43,19 @@ wait $pid 2>/dev/null
 is "none of its calls was interrupted or ended early" "$(cat guest.err)" ""
 
 begin "$GUESTS/blocked" end
-visit_for 5 >/dev/null
+visit_for "$(times 1)" >/dev/null
 finish
 is "its checksum is the native one" "$? $(tail -n 1 guest.out)" \
 	"0 $(tail -n 1 native.out)"
 
 begin "$GUESTS/interrupts" end
-ok "visits during a storm of interrupting signals succeed" visit_for 5
+ok "visits during a storm of interrupting signals succeed" visit_for "$(times 2)"
 finish
 is "every signal interrupted what it should have" "$? $(tail -n 1 guest.out)" \
 	"0 rounds some complaints 0"
 
 begin "$GUESTS/rseq_count" end
-ok "visits to restartable sequences succeed" visit_for 4
+ok "visits to restartable sequences succeed" visit_for "$(times 1)"
 finish
 code=$?
 if [ $code = 77 ]; then
@@ -64,18 +65,18 @@ else
 fi
 
 begin "$GUESTS/churn" end
-ok "visits while threads come and go succeed" visit_for 4
+ok "visits while threads come and go succeed" visit_for "$(times 1)"
 finish
 is "every thread did its work" "$? $(tail -n 1 guest.out)" "0 equal, 0 failed"
 
 # An exec in the middle of a visit: everything but the pid is new.
 begin "$GUESTS/exec_again" end
-ok "visits to a process that keeps executing succeed" visit_for 4
+ok "visits to a process that keeps executing succeed" visit_for "$(times 1)"
 finish
 is "... and it goes on" "$? $(tail -n 1 guest.out)" "0 generations many"
 
 begin "$GUESTS/exec_crowd" end
-ok "visits to threads of which one executes succeed" visit_for 4
+ok "visits to threads of which one executes succeed" visit_for "$(times 1)"
 finish
 is "... and it goes on" "$? $(tail -n 1 guest.out)" "0 generations many"
 
@@ -94,7 +95,7 @@ print("ready", flush=True)
 while not os.path.exists("end"):
     time.sleep(0.02)'
 grep SigIgn "/proc/$pid/status" >before
-cycles 20
+cycles "$(times 4)"
 grep SigIgn "/proc/$pid/status" >after
 ok "an ignored SIGTRAP stays ignored" diff before after
 finish

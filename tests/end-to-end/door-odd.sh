@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # timeout: 180
-# also: asan
+# long: asan
 # Processes in unusual shapes are entered, or left alone in one line; either way
 # they go on.
 . "$(dirname "$0")/lib.sh"
@@ -72,10 +72,11 @@ fi
 
 # -- Two at a time --
 
+PAIRS=$(times 10)
 two() {
 	local i a b
 
-	for ((i = 0; i < 40; i++)); do
+	for ((i = 0; i < PAIRS; i++)); do
 		"$HARK" run --native -q -p $pid 2>a.err &
 		a=$!
 		"$HARK" run --native -q -p $pid 2>b.err
@@ -91,7 +92,8 @@ ok "two harks at once: one enters, or both are refused" two
 
 # -- What a killed hark leaves is swept away by the next --
 
-for _ in $(seq 60); do
+KILLS=$(times 15)
+for ((i = 0; i < KILLS; i++)); do
 	"$HARK" run --native -q -p $pid 2>/dev/null &
 	hark=$!
 	sleep "0.00$((RANDOM % 10))"
@@ -108,7 +110,7 @@ swept() {
 	enters && ! cat "/proc/$pid/maps" <(ls -l "/proc/$pid/fd") | grep -q memfd
 }
 await enters
-is "after 60 killed harks the next one enters" "$status:$err" 0:
+is "after $KILLS killed harks the next one enters" "$status:$err" 0:
 ok "... and leaves nothing, when all threads are home" await swept
 kill $pid
 { wait $pid; } 2>/dev/null
@@ -117,7 +119,7 @@ kill $pid
 
 begin "$GUESTS/blocked" end restartable
 left=0 visits=0
-end=$((SECONDS + 6))
+end=$((SECONDS + $(times 2)))
 while ((SECONDS < end)); do
 	"$HARK" run --native -q -p $pid 2>/dev/null &
 	hark=$!
@@ -142,7 +144,7 @@ kill $pid
 begin "$GUESTS/rseq_count" end
 prlimit --pid $pid --nofile=3:3
 visits=0
-end=$((SECONDS + 2))
+end=$((SECONDS + $(times 1)))
 while ((SECONDS < end || visits < 5)); do
 	try "$HARK" run --native -p $pid
 	visits=$((visits + 1))
@@ -168,11 +170,11 @@ visit_for() {
 	note "$n visits"
 }
 begin "$GUESTS/registers" end
-ok "visits to threads that keep something in every register" visit_for 3
+ok "visits to threads that keep something in every register" visit_for "$(times 1)"
 finish
 is "... and nothing changes" "$? $(tail -n 1 guest.out)" "0 complaints 0"
 begin "$GUESTS/queue" end
-ok "visits while queued signals come" visit_for 3
+ok "visits while queued signals come" visit_for "$(times 1)"
 finish
 is "... and all come, in order" "$? $(tail -n 1 guest.out)" \
 	"0 signals many complaints 0"

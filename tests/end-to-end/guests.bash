@@ -7,39 +7,23 @@
 
 GUEST_KINDS=(insn_ sig_ thread_ proc_ code_)
 
-# both GUEST HARK-COMMAND...: runs it natively and behind hark, with an empty
-# standard input and a session of its own, and prints how each ended.  (A shell
-# alone cannot tell a signal from a status above 128.)
-both() {
-	python3 -c 'import os, subprocess, sys
-def end(name, seconds, command):
-    with open("out." + name, "wb") as out, open("err." + name, "wb") as err:
-        p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
-                             stderr=err, start_new_session=True)
-        try:
-            n = p.wait(seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(p.pid, 9)
-            p.wait()
-            return "time is up"
-        return f"signal {-n}" if n < 0 else f"status {n}"
-guest, hark = sys.argv[1], sys.argv[2:]
-print(end("native", 120, [guest]))
-print(end("run", 300, hark + ["--", guest]))' "$1" "$HARK" "${@:2}"
-}
-
-# alike NAME GUEST HARK-COMMAND...: it is; otherwise the test has failed.
+# alike NAME GUEST HARK-COMMAND...: it is; otherwise the test has failed. For
+# each_guest one process runs all of them (guests_run.py).
 alike() {
-	local ends
+	local native run well IFS=$'\t'
 
-	mapfile -t ends < <(both "${@:2}")
-	if ! tail -n 1 out.native | grep -Eq '^(ok|ok \(not on this .*\))$'; then
-		fail "$1" "natively, ${ends[0]}: $(head -n 5 out.native)"
-	elif [ "${ends[0]}" = "${ends[1]}" ] && cmp -s out.native out.run &&
-		cmp -s err.native err.run; then
-		return 0
+	if [ -n "${GUESTS_RUN_PID:-}" ]; then
+		echo "$2$IFS$HARK$IFS${*:3}" >&"${GUESTS_RUN[1]}"
+		read -r native run well <&"${GUESTS_RUN[0]}"
 	else
-		fail "$1" "native ${ends[0]}, hark $3 ${ends[1]}
+		read -r native run well < <(echo "$2$IFS$HARK$IFS${*:3}" |
+			python3 "$ROOT/tests/end-to-end/guests_run.py")
+	fi
+	[ "$native" != alike ] || return 0
+	if [ "$well" != well ]; then
+		fail "$1" "natively, $native: $(head -n 5 out.native)"
+	else
+		fail "$1" "native $native, hark $3 $run
 $(diff out.native out.run | head -n 10)
 $(diff err.native err.run | head -n 5)"
 	fi
@@ -61,12 +45,15 @@ guests() {
 }
 
 # each_guest COMMAND [KIND...]: plans and runs `COMMAND NAME GUEST`, one test, for
-# every guest, also of more kinds; and one that there are any.
+# every guest, also of more kinds; and one that there are any. The guests have the
+# environment and the directory of the moment when each_guest was called.
 each_guest() {
-	local sources f program
+	local sources f program runner
 
 	mapfile -t sources < <(guests "${@:2}" "${GUEST_KINDS[@]}")
 	plan $((${#sources[@]} + 1))
+	coproc GUESTS_RUN { exec python3 "$ROOT/tests/end-to-end/guests_run.py"; }
+	runner=$GUESTS_RUN_PID
 	ok "there are guests" test "${#sources[@]}" -gt 0
 	for f in "${sources[@]}"; do
 		program=$GUESTS/${f%.c}
@@ -77,4 +64,6 @@ each_guest() {
 		fi
 		"$1" "${f%.c*}" "$program"
 	done
+	eval "exec ${GUESTS_RUN[1]}>&-" # which ends it
+	wait "$runner"
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # timeout: 900
 # hark probe -p, again and again, while the program is busy: each time it counts
-# what there is to count, and leaves nothing behind. CYCLES=N for fewer.
+# what there is to count, and leaves nothing behind. CYCLES=N for others.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-CYCLES=${CYCLES:-300}
+CYCLES=${CYCLES:-$(times 75)}
 plan 20
 
 build exact
@@ -54,6 +54,6 @@ tick-5ms { exit(0); }" >script.d
 }
 cycles plain 1 "$CYCLES"
 # Threads that never rest leave hark little of the machine.
-cycles jump 2 $((CYCLES / 30 + 1))
-cycles trap 2 $((CYCLES / 30 + 1))
-cycles window 8 $((CYCLES / 60 + 1))
+cycles jump 2 $((CYCLES / 15 + 1))
+cycles trap 2 $((CYCLES / 15 + 1))
+cycles window 8 $((CYCLES / 30 + 1))

@@ -64,9 +64,9 @@ is "each is counted as often as it is executed" \
 	"$(check pairs shown truth)" right
 is "and accounted for" "$(check accounts errors)" right
 unset STANDIN_TRUTH
-probe "$(script list)" ./insns 5000 2
+probe "$(script list)" ./insns "$(times 1000)" 2
 unharmed "for a while"
-probe "$(script list)" ./insns 500 8
+probe "$(script list)" ./insns "$(times 100)" 8
 unharmed "with eight threads"
 awk 'NR == FNR { if ($1 == "hit") of[$2] = 1; next }
 	NF == 3 && $2 == "0" && of[$1] { print $1, $3 }' said shown >at_entry
@@ -78,7 +78,7 @@ is "with eight threads: every call is counted" "$(check counts at_entry said)" \
 wrong=
 for f in $(sed -n 's/^hit \(.*\) .*/\1/p' said); do
 	grep ":$f:" list >some
-	probe "$(script some)" ./insns 200 2
+	probe "$(script some)" ./insns "$(times 40)" 2
 	[ "$status" = 0 ] && grep -qx ok said || wrong="$wrong $f"
 done
 is "function by function" "$wrong" ""
@@ -121,5 +121,5 @@ unharmed "all $(wc -l <list) instructions of libc's string functions"
 is "each is counted as often as it is executed" \
 	"$(check pairs shown truth)" right
 unset STANDIN_TRUTH
-probe "$(script list)" ./strings 2000 2
+probe "$(script list)" ./strings "$(times 400)" 2
 unharmed "for a while"

@@ -25,6 +25,10 @@ share() {
 }
 number() { awk -v name="$1" '$1 == name { print $2 }' shown; }
 
+# Enough of it for what is asked of the shares.
+PROG_PERCENT=$(times 50)
+export PROG_PERCENT
+
 # -- What it is for --
 
 OPTIONS=(-x quiet)
@@ -43,7 +47,7 @@ is "where the time goes: trunc() keeps functions" \
 	"1 1 1"
 is "where the time goes: a module is one row" \
 	"$(awk '$1 == "m" { print $2 }' shown | sort | uniq -d)" ""
-probe 'profile-97 { @[ustack()] = count(); }' ./prog shares
+PROG_PERCENT=100 probe 'profile-97 { @[ustack()] = count(); }' ./prog shares
 unharmed "by stacks: unharmed"
 is "by stacks: whose they are" \
 	"$(awk '/`/ { sub(/.*`/, ""); sub(/\+.*/, ""); line = line " " $0 }
@@ -216,7 +220,7 @@ for clock in event timer; do
 	wait $pid
 	is "$clock: the program ends well" "$? $(tail -n 1 guest.out)" "0 ok"
 done
-probe 'profile-97 { @[ufunc(arg1)] = count(); }' ./prog shares
+PROG_PERCENT=100 probe 'profile-97 { @[ufunc(arg1)] = count(); }' ./prog shares
 unharmed "timers: unharmed"
 is "timers: right" "$(share heavy 50 100), $(check accounts errors)" "yes, right"
 like "timers: that is said" "$err" 'profile-N is by timers of the threads'

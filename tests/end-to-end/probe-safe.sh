@@ -90,6 +90,9 @@ hits() {
 	is "$1" "$(check counts at_entry said)" right
 }
 
+# Of the rounds of those guests that make most of them.
+PROBE_PERCENT=$(times 25)
+export PROBE_PERCENT
 for case in "${chosen[@]}"; do
 	read -r guest mode want functions <<<"${case#!}"
 	[ "$mode" != - ] || mode=
@@ -114,6 +117,7 @@ for case in "${chosen[@]}"; do
 	unharmed "$name, all ${#all[@]} instructions" "$want"
 	hits "$name, all instructions: counted"
 done
+unset PROBE_PERCENT
 [ -z "${CASE:-}" ] || exit 0
 
 # -- Threads that share their fs base already --
@@ -331,8 +335,9 @@ done
 # hark comes and goes while the library does.
 listen race
 wrong=0
-for i in {1..40}; do
-	attach "$(clause "${by_pattern[@]}") tick-${i}ms { exit(0); }" $pid
+VISITS=$(times 10)
+for ((i = 1; i <= VISITS; i++)); do
+	attach "$(clause "${by_pattern[@]}") tick-$(((39 * i + VISITS) / VISITS))ms { exit(0); }" $pid
 	[ $status = 0 ] && [ "$(check accounts errors)" = right ] ||
 		wrong=$((wrong + 1))
 done

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/probe.bash"
 
-HITS=${HITS:-10000000}
+HITS=${HITS:-$(times 3000000)}
 plan $((3 + 2 * 5))
 
 build switch
@@ -31,7 +31,7 @@ KINDS=("1200 jump:entry" "1200 window:entry" "20 trap:entry"
 	"1200 jump:entry window:entry"
 	"20 trap:entry trap:1 trap:return"
 	"100 jump:entry jump:return window:entry window:return trap:entry")
-PHASES=$((2 * ${#KINDS[@]})) # at least
+PHASES=$(times ${#KINDS[@]}) # at least
 
 # clauses HITS PROBE...: each counts by thread and by its own number, until a
 # thread has that many hits.

@@ -22,10 +22,11 @@
 
 PLAIN(hot);
 
-enum { CALLS = 100, RAW_CALLS = 200000, RAW = 3 };
+enum { CALLS = 100, RAW = 3 };
 
 static pthread_barrier_t barrier;
 static int go;
+static uint64_t raw_calls = 200000;
 
 static int calls(uint64_t first, uint64_t n)
 {
@@ -93,7 +94,7 @@ __attribute__((used, noreturn)) void raw_main(struct raw *r)
 {
 	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
 		__builtin_ia32_pause();
-	r->bad = calls(r->first, RAW_CALLS);
+	r->bad = calls(r->first, raw_calls);
 	__atomic_store_n(&r->done, 1, __ATOMIC_RELEASE);
 	__asm__ volatile("syscall" : : "a"(SYS_exit), "D"(0));
 	__builtin_unreachable();
@@ -124,25 +125,26 @@ static uint64_t run_raw(bool is_ready)
 	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES |
 			      CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
 
+	raw_calls = (uint64_t)rounds_of((int)raw_calls);
 	for (int i = 0; i < RAW - 1; i++) {
 		char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		long tid;
 
-		all[i].first = (uint64_t)i * RAW_CALLS;
+		all[i].first = (uint64_t)i * raw_calls;
 		tid = raw_thread(flags, stack + 65536, &all[i]);
 		MUST(tid > 0);
 	}
 	while (is_ready && access("go", F_OK) != 0)
 		usleep(10000);
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
-	CHECK(calls((RAW - 1) * RAW_CALLS, RAW_CALLS) == 0);
+	CHECK(calls((RAW - 1) * raw_calls, raw_calls) == 0);
 	for (int i = 0; i < RAW - 1; i++) {
 		while (!__atomic_load_n(&all[i].done, __ATOMIC_ACQUIRE))
 			sched_yield();
 		SAME(all[i].bad, 0);
 	}
-	return RAW * RAW_CALLS;
+	return RAW * raw_calls;
 }
 
 static long base(int what, unsigned long value)

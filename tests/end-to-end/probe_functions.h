@@ -10,6 +10,16 @@
 #define PROBE_FUNCTIONS_H
 
 #include <stdint.h>
+#include <stdlib.h>
+
+/* Rounds of a guest: n, or with PROBE_PERCENT in the environment so many
+ * percent of them. */
+static inline int rounds_of(int n)
+{
+	const char *percent = getenv("PROBE_PERCENT");
+
+	return percent != NULL ? (int)(n * atol(percent) / 100) : n;
+}
 
 #define PLAIN(name)                                         \
 	__attribute__((noinline)) uint64_t name(uint64_t n) \

@@ -18,6 +18,7 @@
  *	skip	the handler of a fault lets the program go on behind it
  *	nested	handlers that call the probed function, three deep */
 #include "guest.h"
+#include "probe_functions.h"
 #include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -212,11 +213,11 @@ static void run_timer(void)
 	printf("hit steady %lu\n", n);
 }
 
-enum { STORM = 20000 };
+static int storm = 20000;
 
 static void *send(void *to)
 {
-	for (int i = 0; i < STORM; i++) {
+	for (int i = 0; i < storm; i++) {
 		union sigval v = {.sival_int = i};
 
 		while (pthread_sigqueue(*(pthread_t *)to, SIGRTMIN, v) ==
@@ -231,14 +232,15 @@ static void run_storm(void)
 	pthread_t self = pthread_self(), t;
 	uint64_t n = 0;
 
+	storm = rounds_of(storm);
 	handle(SIGRTMIN, on_signal, SA_RESTART);
 	MUST(pthread_create(&t, NULL, send, &self) == 0);
-	while (n_signals < STORM) {
+	while (n_signals < storm) {
 		SAME(steady(1000), 1000);
 		n++;
 	}
 	pthread_join(t, NULL);
-	SAME(n_signals, STORM);
+	SAME(n_signals, storm);
 	printf("hit steady %lu\n", n);
 }
 

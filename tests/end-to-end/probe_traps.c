@@ -331,7 +331,7 @@ static void run_masks(void)
 	static char other[65536];
 	stack_t stack = {.ss_sp = other, .ss_size = sizeof other};
 
-	for (int i = 0; i < N; i++) {
+	for (int i = 0, n = rounds_of(N); i < n; i++) {
 		with(SIGTRAP, raise_once_more, 0, 0);
 		n_raised = 0;
 		raise(SIGTRAP);

@@ -8,6 +8,8 @@
 plan 33
 
 build_prog
+PROG_PERCENT=$(times 40)
+export PROG_PERCENT
 
 LIBC=$(ldd ./prog | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
 ID=$(readelf -n "$LIBC" | sed -n 's/.*Build ID: //p')

@@ -59,11 +59,11 @@ fi
 # -- Code that the program makes: hark looks for it when it is met --
 
 EXTRA=(--check)
-profile ./bare made 3
+profile ./bare made "$(times 1)"
 unharmed "made"
 is "made: callers are found" "$(look between main 0.1 1 between outer 0.1 1)" \
 	"yes yes"
-profile ./bare gone 2
+profile ./bare gone "$(times 1)"
 unharmed "made, and gone"
 not_ok "made, and gone: no sample ends in a fault" \
 	grep -q '[1-9][0-9]* faults' errors

@@ -11,6 +11,8 @@ plan 33
 build_prog
 EXTRA=(-F 9973 -q)
 
+PROG_PERCENT=$(times 40)
+export PROG_PERCENT
 while read -r kind what; do
 	profile ./prog "$kind"
 	unharmed "$what"
@@ -20,6 +22,7 @@ for kind in storm forkexec; do
 	profile ./prog $kind
 	unharmed "$kind, followed"
 done
+unset PROG_PERCENT
 EXTRA=(-F 9973)
 profile ./prog nowhere
 is "where nothing is known, little is said, and none is wrong" \

@@ -1,6 +1,7 @@
 /* tests/end-to-end/profile_prog.c - programs that a profiler may disturb, or
  * that it must get right: `profile_prog KIND [ARG]`. Each looks after itself,
- * and says ok if it found nothing wrong. */
+ * and says ok if it found nothing wrong. With PROG_PERCENT in the environment
+ * it takes so many percent of its usual CPU time. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -44,10 +45,23 @@ static double used(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* When the calling thread will have used that much more, by PROG_PERCENT. */
+static double until(double seconds)
+{
+	static double part;
+
+	if (part == 0) {
+		const char *percent = getenv("PROG_PERCENT");
+
+		part = percent != NULL ? atof(percent) / 100 : 1;
+	}
+	return used() + seconds * part;
+}
+
 /* That much CPU time of the calling thread. */
 KEEP static void burn(double seconds)
 {
-	double end = used() + seconds;
+	double end = until(seconds);
 
 	while (used() < end)
 		for (int i = 0; i < 20000; i++)
@@ -85,7 +99,7 @@ static void shares(void)
 {
 	uint32_t seed = 1;
 
-	for (double end = used() + 1.0; used() < end;) {
+	for (double end = until(1.0); used() < end;) {
 		int n;
 
 		seed = seed * 1103515245 + 12345;
@@ -401,7 +415,7 @@ static void waits(void)
 	const struct timespec pause = {0, 1000000};
 	struct pollfd none = {.fd = -1};
 
-	for (double end = used() + 0.3; used() < end;) {
+	for (double end = until(0.3); used() < end;) {
 		burn(0.0007);
 		errno = 77;
 		CHECK(poll(&none, 1, 1) == 0 && errno == 77);
@@ -477,7 +491,7 @@ static void altstack(void)
 /* What is below rsp is the program's: 128 bytes of it. */
 static void red_zone(void)
 {
-	for (double end = used() + 0.5; used() < end;) {
+	for (double end = until(0.5); used() < end;) {
 		uint64_t bad;
 
 		__asm__ volatile("lea -128(%%rsp), %%rsi\n\t"
@@ -517,7 +531,7 @@ KEEP static void leap(int n)
 static void leaps(void)
 {
 	sink = 1;
-	for (double end = used() + 0.5; used() < end;)
+	for (double end = until(0.5); used() < end;)
 		for (volatile int i = 0; i < 200; i++)
 			if (setjmp(back) == 0)
 				leap(i % 50);
@@ -540,7 +554,7 @@ static void nowhere(void)
 
 	CHECK(at != MAP_FAILED);
 	memcpy(at, code, sizeof code);
-	for (double end = used() + 0.5; used() < end;)
+	for (double end = until(0.5); used() < end;)
 		((void (*)(void))at)();
 }
 

@@ -111,7 +111,8 @@ like "... whole, all threads" "$("$HARK" info --json a.hark)" \
 is "threads say how they began, and that recording was stopped" \
 	"$(for t in 1 9 18; do "$ROOT/tools/record-dump" a.hark 1.$t; done |
 		grep -cE 'START .*why=3 |END +info=4$')" 6
-ok "50 times more" cycles 50 0.01
+MORE=$(times 10)
+ok "$MORE times more" cycles "$MORE" 0.01
 snapshot >after
 ok "maps, descriptors and signal state are as before" diff before after
 kill $pid
@@ -130,13 +131,13 @@ noticed() {
 	wait $pid
 	is "... and it does not notice" "$? $(tail -n 1 guest.out)" "0 $2"
 }
-noticed exec_again "generations many" 3
-noticed exec_crowd "generations many" 3
+noticed exec_again "generations many" "$(times 1)"
+noticed exec_crowd "generations many" "$(times 1)"
 
 for guest in "interrupts:rounds some complaints 0" "churn:equal, 0 failed" \
 	"attach_crowd:all as it should be" \
 	"attach_signals:all as it should be"; do
-	noticed "${guest%%:*}" "${guest#*:}" 2
+	noticed "${guest%%:*}" "${guest#*:}" "$(times 1)"
 	begin "$GUESTS/${guest%%:*}" end
 	ok "... with its end" record_end
 	like "... and it replays" "$(verified)" "$GOOD"
@@ -148,11 +149,11 @@ if "$GUESTS/rseq_count" 0 | grep -q "no rseq here"; then
 	skip "restartable sequences" "no rseq"
 	skip "no increment is lost" "no rseq"
 else
-	noticed rseq_count "lost 0" 2
+	noticed rseq_count "lost 0" "$(times 1)"
 fi
 
 begin "$GUESTS/attach_crowd" end 200
-ok "200 threads" record_for 2
+ok "200 threads" record_for "$(times 1)"
 like "... replay" "$(verified)" "$GOOD"
 wait $pid
 is "... and end well" "$? $(tail -n 1 guest.out)" "0 all as it should be"
@@ -179,7 +180,7 @@ for t in threads:
 print('well' if all(count) else 'bad')
 END
 begin "$(python3 -c 'import sys; print(sys.executable)')" threads.py
-ok "python with threads" record_for 2
+ok "python with threads" record_for "$(times 1)"
 like "... replays" "$(verified)" "$GOOD"
 ends "... and ends well" "0 well"
 
@@ -204,7 +205,7 @@ begin bash children.sh
 ok "a shell, and what it executes" record rounds 3
 like "... processes" "$("$HARK" info a.hark)" 'processes +([3-9]|[0-9]{2})'
 like "... replay" "$(verified)" "$GOOD"
-ok "... again" record_for 2
+ok "... again" record_for "$(times 1)"
 ends "... and all of it ends well" "0 well"
 
 cat >headless.c <<'END'
@@ -263,7 +264,7 @@ if command -v redis-server redis-benchmark >/dev/null; then
 	timeout 100 redis-benchmark -s "$T/redis" -q -n 20000 -t set,get,lpush \
 		>bench.log 2>&1 &
 	bench=$!
-	ok "redis under load" cycles 5 0.2
+	ok "redis under load" cycles "$(times 2)" 0.2
 	like "... replays" "$(verified)" "$GOOD"
 	wait $bench
 	is "... all requests are answered" "$?" 0

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/end-to-end/image.bash"
 IMAGE_LIBS="$IMAGE_LIBS -lxxhash"
-read -r from to <<<"${HARK_DAMAGE:-0 6000}"
+read -r from to <<<"${HARK_DAMAGE:-0 $(times 1500)}"
 
 plan 8
 
