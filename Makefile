@@ -370,7 +370,7 @@ format-check:
 	clang-format --dry-run -Werror $(FORMATTED)
 # clang-tidy and cppcheck cost seconds a file; stamps keep them incremental. How
 # far the analyzer looks is most of it: in make check-long as far as it can.
-TIDY_NODES := $(if $(HARK_EFFORT),225000,8000)
+TIDY_NODES := $(if $(HARK_EFFORT),225000,20000)
 TIDY_SRC := $(sort $(HOSTED_SRC) $(wildcard src/inside/*.c)) src/cli/main.c \
 	$(LOSSLESS_TIDY)
 tidy: $(TIDY_SRC:%=$(BUILD)/tidy/%.ok)
