@@ -315,11 +315,10 @@ static bool is_ahead(const struct builder *b, const struct budget *budget)
 	const uint64_t done = walker_count(b->walker) - budget->first;
 	const uint64_t all = budget->end - budget->first;
 	const double part = all > 0 ? (double)done / (double)all : 1;
-
-	const double free = (double)free_bytes(b);
+	const double unasked = (double)free_bytes(b);
 
 	return (double)size_so_far(b) >
-	       free + part * ((double)budget->bytes - free);
+	       unasked + part * ((double)budget->bytes - unasked);
 }
 
 /* -- Sections -- */
